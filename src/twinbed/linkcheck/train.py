@@ -1,8 +1,6 @@
-"""A train of packets that a link carries easily (irtt): delay, jitter and loss.
+"""A train of packets that a link carries easily (irtt), and the judgement of the link's delay, jitter and loss from it.
 
-Whether a link has the delay, jitter and loss that were asked of it, judged from a train of packets that it carries easily.
-Pure; docs/link-check.md has the rules and their reasons.  A figure is out of tolerance only where no slowness of hosts explains
-it.
+docs/link-check.md has the rules and their reasons.  A figure is out of tolerance only if no slowness of hosts explains it.
 """
 
 from __future__ import annotations
@@ -23,24 +21,24 @@ from twinbed.model.linkcheck import Figure, Verdict
 from twinbed.model.topology import Link, Topology
 
 LOSS_LEVEL = 1e-5
-"""A link that loses as asked is found out of tolerance as rarely as this, each way."""
+"""The chance that a correct link is found out of tolerance for its loss, each way."""
 DELAY_ALLOWANCE_S = 0.005
 DELAY_TOLERANCE = 0.10
-"""Of the delay: with the allowance, what hosts may add to the shortest round trip."""
+"""Share of the delay that hosts may add to the shortest round trip, besides the allowance."""
 _HOSTS_S = 0.001
-"""What hosts that are not slow add to a round trip."""
+"""Time that fast hosts add to a round trip."""
 _SHORT_BY = 1e-4
-"""Of the delay, that a round trip may be shorter: clocks of hosts differ in rate."""
+"""Share of the delay by which a round trip may be shorter, as hosts' clocks differ in rate."""
 _TICK_S = 4e-6
 """The kernel's tick and tc's microsecond, both ways."""
 _JITTER_LEAST, _JITTER_MOST = 0.75, 1.5
 _NEAR = 10
-"""Round trips that are nearly as short as the shortest where a delay is too long throughout."""
+"""The fewest round trips nearly as short as the shortest where a delay is too long throughout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """What irtt says of a train: round trips, and one-way delays each against a clock of its own, of packets that came back."""
+    """A train as irtt measured it: round trips and one-way delays of packets that came back, each way by its own clock."""
 
     round_trips_s: Sequence[float]
     there_s: Sequence[float]
@@ -49,11 +47,11 @@ class Train:
     """(arrived, sent) of the client's packets, up to the last that was answered."""
     back: tuple[int, int]
     interval_s: float
-    """From one packet's start to the next one's."""
+    """The time from one packet's start to the next one's."""
 
 
 def judge_delay(path: str, train: Train, link: Link) -> Figure:
-    """Of a round trip, which passes the delay twice. Hosts only ever add to it, so the shortest is held to."""
+    """Judge the delay by the shortest round trip, which passes the delay twice and which hosts can only lengthen."""
     assert link.delay is not None
     asked, jitter = 2 * link.delay, 2 * (link.jitter or 0.0)
     least = max(0.0, (asked - jitter) * (1 - _SHORT_BY) - _TICK_S)
@@ -70,20 +68,20 @@ def judge_delay(path: str, train: Train, link: Link) -> Figure:
         least, most = asked * (1 - _SHORT_BY) - _TICK_S - spread, most - jitter + spread
     note = f"the shortest of {len(train.round_trips_s)} round trips took {shortest * 1e3:.3f} ms"
     if measured < least:
-        note = f"shorter than the link alone; {note}: look at `tc -s qdisc`"
+        note = f"shorter than the link alone; {note}: check `tc -s qdisc`"
         return Figure(path, "delay", "s", asked, measured, least, most, Verdict.OUT, note)
     if _longer(train, link):
-        note = f"longer than slow hosts explain; {note}: look at `tc -s qdisc`"
+        note = f"longer than slow hosts explain; {note}: check `tc -s qdisc`"
         return Figure(path, "delay", "s", asked, measured, least, most, Verdict.OUT, note)
     if measured > asked * (1 + DELAY_TOLERANCE) + _HOSTS_S:
-        note = f"the link may be longer, or the hosts slow; {note}"
+        note = f"the link may be too long, or the hosts slow; {note}"
         return Figure(path, "delay", "s", asked, measured, least, most, Verdict.INCONCLUSIVE, note)
     return Figure(path, "delay", "s", asked, measured, least, most, Verdict.WITHIN, note)
 
 
 def _longer(train: Train, link: Link) -> bool:
-    """Whether even the shortest is too long for hosts that are slow, and more are as long than come at once, each later by what
-    it was sent earlier, behind a host that stood still."""
+    """Return whether even the shortest round trip is too long for slow hosts, and more round trips are as long than a stall of
+    a host explains, after which packets come at once, each later by the time that it was sent earlier."""
     assert link.delay is not None
     jitter, shortest, packets = link.jitter or 0.0, min(train.round_trips_s), len(train.round_trips_s)
     # Both ways being short at once is rare: of n round trips all are longer by this as rarely as LOSS_LEVEL.
@@ -95,8 +93,8 @@ def _longer(train: Train, link: Link) -> bool:
 
 
 def judge_jitter(path: str, delays_s: Sequence[float], link: Link, shortest_s: float | None) -> Figure:
-    """Half of what an evenly spread delay varies by is the distance between its quartiles. Pauses of hosts only widen it, so a
-    wider one is the link's only where the shortest round trip is shorter than the link allows as well."""
+    """Judge the jitter: the distance between the quartiles is half the range of an evenly spread delay. Pauses of hosts only
+    widen it, so a wider one is the link's fault only if the shortest round trip is also shorter than the link allows."""
     assert link.delay is not None and link.jitter is not None
     least, most = _JITTER_LEAST * link.jitter, _JITTER_MOST * link.jitter + DELAY_ALLOWANCE_S
     if len(delays_s) < 100:
@@ -110,21 +108,23 @@ def judge_jitter(path: str, delays_s: Sequence[float], link: Link, shortest_s: f
     elif measured > most:
         short = shortest_s is not None and shortest_s < 2 * (link.delay - link.jitter) * (1 - _SHORT_BY) - _TICK_S
         verdict = Verdict.OUT if short else Verdict.INCONCLUSIVE
-        note += ", and a round trip was shorter than the link allows" if short else "; pauses of hosts widen it as well"
+        note += ", and a round trip was shorter than the link allows" if short else "; pauses of hosts widen it too"
     return Figure(path, "jitter", "s", link.jitter, measured, least, most, verdict, note)
 
 
 def judge_loss(path: str, train: tuple[int, int], emulator: tuple[int, int] | None, link: Link) -> Figure:
-    """By the binomial's exact tails; the interval in the note is Clopper and Pearson's (Biometrika 26, 1934). ``train`` and
-    ``emulator`` are packets (arrived, sent): what the train lost, and what the emulator says it dropped; None where it cannot
-    be asked. Hosts that pause lose packets as well, so more loss than was asked is the link's only where the emulator owns to
-    it, or cannot be asked."""
+    """Judge the loss by the binomial's exact tails; the interval in the note is Clopper and Pearson's (Biometrika 26, 1934).
+
+    ``train`` and ``emulator`` are packets (arrived, sent): losses of the train, and drops that the emulator reports, None where
+    it reports none. Pausing hosts lose packets too, so excess loss is the link's only if the emulator reports it or cannot be
+    asked.
+    """
     from scipy import special
 
     assert link.loss is not None
     arrived, sent = train
     if sent == 0:
-        return Figure(path, "loss", "1", link.loss, None, None, None, Verdict.INCONCLUSIVE, "no packet arrived to count by")
+        return Figure(path, "loss", "1", link.loss, None, None, None, Verdict.INCONCLUSIVE, "no packet arrived")
     least, most = _losses(sent, link.loss)
     lost = sent - arrived
     low = special.betaincinv(lost, arrived + 1, 0.025) if lost else 0.0
@@ -142,12 +142,12 @@ def judge_loss(path: str, train: tuple[int, int], emulator: tuple[int, int] | No
                 verdict = Verdict.INCONCLUSIVE
                 note += ", so the hosts lost the rest"
     elif least == 0:
-        note += "; so few packets would not show that none is lost"
+        note += "; so few packets cannot show that the link loses none"
     return Figure(path, "loss", "1", link.loss, lost / sent, least / sent, most / sent, verdict, note)
 
 
 def _losses(sent: int, share: float) -> tuple[float, float]:
-    """The fewest and the most losses that a link which loses as asked has, but for ``LOSS_LEVEL`` either way."""
+    """Return the fewest and the most losses of a link that loses ``share``, but for ``LOSS_LEVEL`` either way."""
     from scipy import special
 
     at_most = special.bdtr(np.arange(sent + 1, dtype=float), sent, share)
@@ -161,13 +161,12 @@ _FRAME_BYTES = 106
 _SHARE = 0.1
 """The largest share of the rate that the train takes."""
 _WAIT_S = 1.0
-"""How long to wait for the last answers, in addition to the link's delay: a guest on a busy machine may stand still for most
-of a second."""
+"""The time to wait for the last answers, besides the link's delay: a guest on a busy machine may stall for most of a second."""
 _TERMINATE = 15
 
 
 def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list[Figure]:
-    """Measures delay, jitter and loss of a pair."""
+    """Measure delay, jitter and loss of a pair."""
     link = topology.link
     serve = ("irtt", "server", "-b", f"0.0.0.0:{_PORT}", "-i", "100us")
     server = stage.start(
@@ -202,7 +201,8 @@ def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> lis
 
 
 def pace(topology: Topology) -> tuple[int, float]:
-    """How many packets to send, and the seconds between them, so that the slowest link on their way carries them easily."""
+    """Return how many packets to send, and the seconds between them, so that the slowest link on the way carries them
+    easily."""
     link, packets = topology.link, 150
     if link.jitter is not None:
         packets = 400
@@ -214,7 +214,7 @@ def pace(topology: Topology) -> tuple[int, float]:
 
 
 def read_train(report: bytes, interval_s: float) -> Train:
-    """Reads irtt's JSON. The train is empty where no packet came back. Raises ValueError, KeyError or TypeError for other
+    """Read irtt's JSON. The train is empty where no packet came back. Raises ValueError, KeyError or TypeError for other
     text."""
     data = loads(report)
     trips = data["round_trips"]
