@@ -10,7 +10,7 @@ from manual.markdown import table
 from twinbed import design, registry
 from twinbed.cli.progress import duration
 from twinbed.design.time import expense
-from twinbed.study import shipped
+from twinbed.study import loading
 from twinbed.study.loading import load
 
 MACHINES = (1, 10, 100, 1000)
@@ -24,7 +24,7 @@ def kinds() -> Iterator[tuple[str, Plan]]:
     """Yield kinds of runs: a name, and 75,000 runs."""
     yield "as the papers kept them: every byte", Plan(SEEDS_RUNS, 10, SEEDS_RUN_S, SEEDS_BYTES / SEEDS_RUNS)
     for name in STUDIES:
-        study = load((shipped.FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), f"{name}.yaml", registry.catalogue())
+        study = load((loading.SHIPPED / f"{name}.yaml").read_text(encoding="utf-8"), f"{name}.yaml", registry.catalogue())
         runs = design.runs(study)
         whole = expense(runs)
         yield f"`{name}`", Plan(SEEDS_RUNS, len(study.cells), whole.seconds / len(runs), whole.bytes / len(runs))

@@ -8,7 +8,7 @@ from manual.markdown import table
 from twinbed import design, registry
 from twinbed.cli.plan import clock
 from twinbed.model.run import Level
-from twinbed.study import shipped
+from twinbed.study import loading
 from twinbed.study.loading import load
 from twinbed.study.study import Study
 
@@ -17,13 +17,13 @@ MOST_LEVELS = 6
 
 def text() -> str:
     """Return a table of all studies and a section of each."""
-    names = shipped.names()
-    rows = [(f"[{name}](#{name})", _time(_quick(name)), shipped.question(_source(name))) for name in names]
+    names = loading.shipped_names()
+    rows = [(f"[{name}](#{name})", _time(_quick(name)), loading.question_of(_source(name))) for name in names]
     return "\n".join([table(("study", "time, quick", "question"), rows), *map(_section, names)])
 
 
 def _section(name: str) -> str:
-    profile = shipped.profile(_source(name))
+    profile = loading.quick_profile(_source(name))
     studies = [_quick(name), load(_source(name), name, registry.catalogue())] if profile else [_quick(name)]
     factors = dict.fromkeys(factor for study in studies for factor in study.factors if factor != "testbed")
     heads = [f"profile `{profile}`", "whole study"] if profile else ["whole study"]
@@ -35,7 +35,7 @@ def _section(name: str) -> str:
     ]
     option = f" --profile {profile}" if profile else ""
     compared = table(("", *heads), rows)
-    return f"## {name}\n\n{_sentence(shipped.question(_source(name)))}\n\n{compared}\n```\ntwinbed run {name}{option}\n```\n"
+    return f"## {name}\n\n{_sentence(loading.question_of(_source(name)))}\n\n{compared}\n```\ntwinbed run {name}{option}\n```\n"
 
 
 def _testbeds(study: Study) -> str:
@@ -65,8 +65,8 @@ def _time(study: Study) -> str:
 
 def _quick(name: str) -> Study:
     source = _source(name)
-    return load(source, name, registry.catalogue(), profile=shipped.profile(source))
+    return load(source, name, registry.catalogue(), profile=loading.quick_profile(source))
 
 
 def _source(name: str) -> str:
-    return (shipped.FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    return (loading.SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")

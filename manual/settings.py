@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from manual.markdown import code, table
 from twinbed import registry
 from twinbed.model.units import QUANTITIES
-from twinbed.study.declared import Declared, declared
-from twinbed.study.subjects import KEY, TITLES, Subject, subjects, written
+from twinbed.study.declared import KEY, TITLES, Declared, Subject, declared, subjects, written
 
 _COLUMNS = ("allowed", "default", "example", "what")
 

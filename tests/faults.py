@@ -18,15 +18,14 @@ from twinbed.contracts.site import Installed
 from twinbed.hosts import stage
 from twinbed.hosts.error import HostError
 from twinbed.image import Image
-from twinbed.lab import timed_phases
-from twinbed.lab.event import Event, PhaseBegan, RunEnded
-from twinbed.lab.study import Ending, carry_out
+from twinbed.lab import execution
+from twinbed.lab.study import Ending, Event, PhaseBegan, RunEnded, carry_out
 from twinbed.model.run import Phase
 from twinbed.registry import PLUGINS, Plugins, catalogue
 from twinbed.results.folder import Folder
 from twinbed.study.loading import load
 from twinbed.study.run import Run
-from twinbed.workloads.http import plan as http_plan
+from twinbed.workloads import http as http_plan
 
 Harm = Callable[[Bed], None]
 AFTER_S = 0.4
@@ -98,7 +97,7 @@ def carry(
             limits.setattr(http_plan, "GRACE_S", 3.0)
         if event.phase is Phase.WORKLOAD:
             if short:
-                limits.setattr(timed_phases, "GRACE_S", 6.0)
+                limits.setattr(execution, "GRACE_S", 6.0)
                 limits.setattr(stage, "_STOP_LIMIT_S", 5.0)
             threads.append(threading.Timer(AFTER_S, _harm, (waiting.pop(), beds[-1])))
             threads[-1].start()

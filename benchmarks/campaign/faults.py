@@ -213,17 +213,16 @@ def _carry(text: str, faults: Mapping[str, Fault], planned: Sequence[str], resul
     from twinbed.api import Results
     from twinbed.contracts.site import Installed
     from twinbed.image import build, find, probe_path
-    from twinbed.lab import timed_phases
-    from twinbed.lab.event import Event, PhaseBegan
-    from twinbed.lab.study import carry_out
+    from twinbed.lab import execution
+    from twinbed.lab.study import Event, PhaseBegan, carry_out
     from twinbed.model.run import Phase
     from twinbed.registry import PLUGINS, catalogue
     from twinbed.results.folder import Folder
     from twinbed.study.loading import load
-    from twinbed.workloads.http import plan
+    from twinbed.workloads import http
 
     # At half a minute what happens is the same.
-    plan.ANSWER_LIMIT_S, plan.GRACE_S, timed_phases.GRACE_S = 5, 5.0, 10.0
+    http.ANSWER_LIMIT_S, http.GRACE_S, execution.GRACE_S = 5, 5.0, 10.0
     beds: list[Bed] = []
     seen = replace(PLUGINS, drivers={name: Seen(driver, beds) for name, driver in PLUGINS.drivers.items()})
     study, draw = load(text, "faults.yaml", catalogue()), random.Random(1)

@@ -58,9 +58,9 @@ def controller(study: Path, results: Path, tell: Callable[[str], None], *words: 
 
     def call() -> None:
         from twinbed.cli import run_study
-        from twinbed.workloads.http import plan
+        from twinbed.workloads import http
 
-        plan.ANSWER_LIMIT_S = _ANSWER_LIMIT_S
+        http.ANSWER_LIMIT_S = _ANSWER_LIMIT_S
         run_study._ready = before("preflight", run_study._ready)  # type: ignore[assignment]
         run_study._conclude = before("conclude", run_study._conclude)  # type: ignore[assignment]
         run_study.watcher = watcher  # type: ignore[assignment]

@@ -24,8 +24,8 @@ def _file(data: bytes) -> Path:
 def study(data: bytes) -> None:
     """A study file: all its problems, or a study."""
     from twinbed.registry import catalogue
+    from twinbed.study.document import StudyError
     from twinbed.study.loading import load
-    from twinbed.study.problem import StudyError
 
     try:
         load(data.decode(errors="replace"), "fuzzed.yaml", catalogue())

@@ -108,13 +108,13 @@ def test_a_disk_that_is_full(study: Study) -> None:
 
     hurt = failed(study(guest_at("client"), fill))
     assert hurt["failed_phase"] == "collect"
-    assert hurt["reason"] == "client: no space left at /run/twinbed: what its programs wrote may be cut off"
+    assert hurt["reason"] == "client: no space left at /run/twinbed: the output of programs may be cut off"
 
 
 def test_a_clock_that_is_set(study: Study) -> None:
     carried = study(guest_at("client"), lambda bed: bed.hosts["client"].run(["date", "--set", "+1 hour"]))
     said = cautioned(carried, "clock_step")
-    found = re.fullmatch(r"client: its clock was set forward by ([0-9.]+) s", said)
+    found = re.fullmatch(r"client: the clock was set forward by ([0-9.]+) s", said)
     # `date` reads the clock a little before it sets it.
     assert found and 3590 < float(found[1]) <= 3600
 
@@ -126,7 +126,7 @@ def test_a_clock_that_runs_at_another_rate(study: Study, monkeypatch: pytest.Mon
     hurt = failed(study(guest_at("client", ", accelerator: tcg, boot: fresh"), lambda bed: None))
     assert hurt["failed_phase"] == "instrument"
     found = re.match(
-        r"client: its clock runs ([0-9.]+) to ([0-9.]+) times as fast as this machine's, so nothing", hurt["reason"]
+        r"client: the clock runs ([0-9.]+) to ([0-9.]+) times as fast as this machine's, so nothing", hurt["reason"]
     )
     assert found and float(found[1]) <= 0.5 <= float(found[2])
 

@@ -15,7 +15,7 @@ from tests.faults import Harm, carry, processes
 from twinbed.contracts.bed import Bed
 from twinbed.hosts.scratch import PREFIX
 from twinbed.image import Image
-from twinbed.lab import timed_phases
+from twinbed.lab import execution
 from twinbed.model.run import Phase
 
 STUDY = """
@@ -96,12 +96,12 @@ def test_a_phase_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
         def close(self) -> None:
             ended.set()
 
-    timer = timed_phases.TimedPhases({}, lambda _: None)
+    timer = execution.TimedPhases({}, lambda _: None)
     timer.hosts = [Deaf()]
-    monkeypatch.setattr(timed_phases, "GRACE_S", 0.1)
+    monkeypatch.setattr(execution, "GRACE_S", 0.1)
     with timer.timed(Phase.CONFIGURE):
         assert ended.wait(30.0)
-    assert timer.overran == "the phase was not done after 0.1 s; its hosts were ended"
+    assert timer.overran == "the phase took longer than 0.1 s; its hosts were ended"
 
 
 def test_links_that_a_host_plants_are_not_followed(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:

@@ -25,7 +25,7 @@ from twinbed.hosts.lab import open_lab
 from twinbed.hosts.passport import own_cpus
 from twinbed.hosts.scratch import PREFIX
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.lab.idle_cpus import check
+from twinbed.lab.preflight import idle_cpus
 from twinbed.model.topology import Topology
 from twinbed.model.wake_ups import IDLE_WAKE_UPS, ON_ONE_CPU_S, WAITED_SHARE, WAKE_UP_S
 from twinbed.registry import PLUGINS, catalogue
@@ -80,10 +80,10 @@ def ancestors(pid: int) -> list[int]:
 
 def test_check_says_what_waking_an_idle_cpu_takes(probe: Path, tmp_path: Path, leaves_nothing: None) -> None:
     with open_lab(probe, tmp_path) as lab:
-        both, alone = check(lab, own_cpus()), check(lab, own_cpus()[:1])
+        both, alone = idle_cpus(lab, own_cpus()), idle_cpus(lab, own_cpus()[:1])
     time_taken = r"[0-9.e+]+ us"
     expected = (
-        rf"waking an idle CPU takes {time_taken} on this machine \({time_taken} where both programs share a CPU\); "
+        rf"waking an idle CPU takes {time_taken} on this machine \({time_taken} if both programs share a CPU\); "
         rf"{time_taken} with idle: busy(; other work runs here .*)?"
     )
     assert re.fullmatch(expected, both.found)

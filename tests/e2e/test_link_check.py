@@ -14,9 +14,8 @@ from twinbed import design, linkcheck
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.image import Image
-from twinbed.lab.event import Event, PhaseBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.lab.study import Ending, carry_out
+from twinbed.lab.study import Ending, Event, PhaseBegan, carry_out
 from twinbed.links import network, shaping
 from twinbed.model.caution import Kind
 from twinbed.model.linkcheck import LinkCheck, Verdict

@@ -31,8 +31,7 @@ from twinbed.statistics.physics import Accounting, tcp_goodput
 from twinbed.statistics.physics import Path as TcpPath
 from twinbed.study.loading import load
 from twinbed.study.run import Run
-from twinbed.workloads.http.params import HttpParams
-from twinbed.workloads.http.plan import CONFIGURATION, workload_plan
+from twinbed.workloads.http import CONFIGURATION, HttpParams, workload_plan
 
 PORT = 5201
 Make = Callable[..., Site]

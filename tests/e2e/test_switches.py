@@ -19,7 +19,7 @@ from twinbed.contracts.bed import Bed
 from twinbed.contracts.place import MACHINE, MACHINE2
 from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, RunFailed, execute
-from twinbed.lab.refusal import PreflightFailed
+from twinbed.lab.needs import PreflightFailed
 from twinbed.links import bridge, checksums, network, openvswitch, trunk
 from twinbed.links.abilities import abilities, every
 from twinbed.model.caution import Kind
@@ -369,7 +369,7 @@ def test_unfinished_checksums_are_found_on_the_userspace_datapath(
         checksums.hold(bed, [pair])
         for sender, receiver in (pair, pair[::-1]):
             bed.hosts[sender].run(["ethtool", "-K", "eth0", "tx", "on"])
-            with pytest.raises(checksums.Unfinished, match=f"^{sender}: its TCP segments arrive at {receiver} with unfinished"):
+            with pytest.raises(checksums.Unfinished, match=f"^{sender}: TCP segments arrive at {receiver} with unfinished"):
                 checksums.hold(bed, [pair])
             bed.hosts[sender].run(["ethtool", "-K", "eth0", "tx", "off"])
         checksums.hold(bed, [pair])

@@ -189,7 +189,7 @@ def test_what_programs_leave_becomes_the_users_own(account: bool, user: User, le
 
 def test_a_study_of_containers_needs_no_root(user: User, leaves_nothing: None) -> None:
     checked = as_user(user, "check", "study.yaml")
-    assert f"user {USER}, without root: a lab gets a user namespace of its own" in checked.stdout, checked.stderr
+    assert f"user {USER}, without root: a lab gets its own user namespace" in checked.stdout, checked.stderr
     assert "FAILS" not in checked.stdout and checked.returncode == 0
 
     ran = as_user(user, "run", "study.yaml", "-o", "results", "--no-report")

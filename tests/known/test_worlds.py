@@ -10,9 +10,9 @@ import pytest
 from benchmarks.simulated.worlds import IN_SUCCESSION, MONTHS_S, drawn, study, varies_more
 from scipy import stats
 
+from twinbed.analyses.compare.conclusion import conclusions
 from twinbed.analyses.compare.gathered import CompareParams
 from twinbed.analyses.compare.method import analysis as compare
-from twinbed.analyses.compare.conclusion import conclusions
 from twinbed.analyses.compare.words import explanation
 from twinbed.design.replicates import Levels, found_needs
 from twinbed.model.caution import Kind
@@ -40,7 +40,9 @@ def test_testbeds_that_no_session_has_together_get_no_verdict(ratio: float) -> N
     assert explanation(found) == "no session has runs of both testbeds, so testbed and time cannot be separated"
     assert found.ratio == pytest.approx(ratio, rel=0.05)
     [need] = found_needs([found], 0.1, Levels(0.05, 0.05))
-    assert need.as_found[0] is None and need.reason.startswith("no session has runs of both testbeds"), "more runs do not settle it"
+    assert need.as_found[0] is None and need.reason.startswith("no session has runs of both testbeds"), (
+        "more runs do not settle it"
+    )
 
 
 def test_who_knows_that_sessions_do_not_matter_gets_the_verdict_and_a_caution() -> None:

@@ -87,7 +87,7 @@ def test_guests_that_share_cpus_are_cautioned(server: StandIn, head: Head) -> No
     with qemu(server.base, 1, "node1") as one, qemu(server.base, 2, "node1") as two:
         applied, (caution,) = launch.pin(head, {"guest1": one, "guest2": two}, wanted(one, two), len(CPUS))
         assert caution.kind is Kind.SHARED_CPU
-        assert f"2 hosts need {2 * len(CPUS)} CPUs of their own, and there are {len(CPUS)}" in caution.detail
+        assert f"2 hosts need {2 * len(CPUS)} CPUs for themselves, and there are {len(CPUS)}" in caution.detail
         assert [item.found for item in applied] == [CPUS, CPUS]
 
 

@@ -81,7 +81,7 @@ replicates: 1
         execute(run, PLUGINS, site(), Outcome(), lambda _: None)
     assert failed.value.phase is Phase.CONFIGURE
     assert re.search(
-        r"^(client: its TCP segments arrive at server|server: its TCP segments arrive at client) with unfinished checksums"
+        r"^(client: TCP segments arrive at server|server: TCP segments arrive at client) with incomplete checksums"
         r" \(\d dropped, by its /proc/net/snmp\): .* Set tx: off for this testbed$",
         failed.value.reason,
     )

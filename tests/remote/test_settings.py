@@ -12,8 +12,8 @@ from twinbed.hosts.error import HostError
 from twinbed.model.caution import Kind
 from twinbed.model.topology import Topology
 from twinbed.registry import catalogue
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.testbeds.remote.driver import _addresses, _as_found
 from twinbed.testbeds.remote.settings import RemoteSettings
 

@@ -11,9 +11,8 @@ import click
 from twinbed import registry
 from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.units import QUANTITIES
-from twinbed.study.declared import Declared, Kind, declared
+from twinbed.study.declared import KEY, TITLES, Declared, Kind, Subject, declared, factor_paths, subjects, written
 from twinbed.study.params import also_of
-from twinbed.study.subjects import KEY, TITLES, Subject, factor_paths, subjects, written
 from twinbed.terminal import say
 
 WIDTH = 80

@@ -12,9 +12,8 @@ from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.nic import NIC_MODELS
 from twinbed.model.topology import Link
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.declared import declared
-from twinbed.study.problem import listed
-from twinbed.study.subjects import needed, written
+from twinbed.study.declared import declared, needed, written
+from twinbed.study.document import listed
 
 CARD, GUEST, TOOL, DURATION = "nic", "qemu", "tool", "duration"
 

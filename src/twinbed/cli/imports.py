@@ -264,7 +264,7 @@ def _known_testbeds(about: About, testbeds: Sequence[str], study: Document) -> N
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.model.members import object_at
     from twinbed.model.near import did_you_mean, nearest
-    from twinbed.study.problem import listed
+    from twinbed.study.document import listed
 
     known = list(dict.fromkeys([*testbeds, *object_at(study, "testbeds")]))
     for option, names in (("--reference", [about.reference]), ("--testbeds", about.testbeds), ("--passport", about.described)):

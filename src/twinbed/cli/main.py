@@ -137,7 +137,7 @@ _CIRCUMSTANCES = {
 
 
 def _explain(error: TwinbedError) -> None:
-    from twinbed.study.problem import StudyError
+    from twinbed.study.document import StudyError
 
     if isinstance(error, StudyError):
         count = len(error.problems)

@@ -18,8 +18,8 @@ from twinbed.render.rows import print_table
 from twinbed.show.words import cell_title
 from twinbed.statistics.multifidelity.allocation import LEAST_PAIRS, MOST_MODELS, Matrix
 from twinbed.statistics.multifidelity.decision import needed_correlation
+from twinbed.study.factor import DRAW
 from twinbed.study.study import Study
-from twinbed.study.uncertain import DRAW
 from twinbed.terminal import say
 
 

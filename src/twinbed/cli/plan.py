@@ -95,8 +95,7 @@ def command(
     from twinbed.cli.standing import progress
     from twinbed.cli.studyfile import read_study
     from twinbed.cli.undecidable import undecidable
-    from twinbed.lab.needs import quick
-    from twinbed.lab.refusal import PreflightFailed
+    from twinbed.lab.needs import PreflightFailed, quick
 
     if pilot is not None and multifidelity is not None:
         raise click.UsageError("--pilot or --multifidelity, not both")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from twinbed.lab.event import Event, Listener, MachineJoined, MachineLeft, PhaseBegan, RunEnded, StudyBegan
+from twinbed.lab.study import Event, Listener, MachineJoined, MachineLeft, PhaseBegan, RunEnded, StudyBegan
 from twinbed.model.run import Status
 from twinbed.render.terminal import Terminal
 from twinbed.study.run import Run

@@ -20,7 +20,7 @@ from twinbed.design.time import expense
 from twinbed.hosts.resources import allow_descriptors
 from twinbed.image import build, find, probe_path
 from twinbed.lab import needs, preflight, resources
-from twinbed.lab.refusal import PreflightFailed
+from twinbed.lab.needs import PreflightFailed
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.error import TwinbedError
 from twinbed.model.image import NO_IMAGE

@@ -12,8 +12,7 @@ from twinbed.fleet.controller import carry_out
 from twinbed.fleet.progress import Looks
 from twinbed.fleet.words import Asked
 from twinbed.lab import needs
-from twinbed.lab.event import Listener
-from twinbed.lab.study import Ending
+from twinbed.lab.study import Ending, Listener
 from twinbed.model.error import TwinbedError
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run

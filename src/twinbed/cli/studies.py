@@ -28,16 +28,16 @@ def command(name: str | None, output: Path | None, style: str) -> None:
       twinbed run quickstart --profile quick
     """
     from twinbed.model.near import did_you_mean, nearest
-    from twinbed.study import shipped
+    from twinbed.study import loading
 
     if name is None:
         if output is not None:
             raise click.UsageError("-o copies a study: give its NAME")
-        print_table([_row(each, style) for each in shipped.names()], style)
+        print_table([_row(each, style) for each in loading.shipped_names()], style)
         return
-    file = shipped.file_of(name)
+    file = loading.shipped_file(name)
     if file is None:
-        meant = nearest(name, shipped.names())
+        meant = nearest(name, loading.shipped_names())
         hint = did_you_mean(meant) or "`twinbed studies` lists them"
         raise TwinbedError(f"{name}: no study of this name comes with twinbed", advice=hint)
     if output is None:
@@ -54,12 +54,12 @@ def _row(name: str, style: str) -> dict[str, object]:
     from twinbed import design
     from twinbed.cli.plan import clock
     from twinbed.cli.studyfile import read_study
-    from twinbed.study import shipped
+    from twinbed.study import loading
 
-    file = shipped.FOLDER / f"{name}.yaml"
+    file = loading.SHIPPED / f"{name}.yaml"
     text = file.read_text()
-    profile = shipped.profile(text)
+    profile = loading.quick_profile(text)
     seconds = design.expense(design.runs(read_study(file, (), profile))).seconds
     if style == "text":
-        return {"study": name, "time": clock(seconds), "question": shipped.question(text)}
-    return {"study": name, "profile": profile, "seconds": round(seconds, 1), "question": shipped.question(text)}
+        return {"study": name, "time": clock(seconds), "question": loading.question_of(text)}
+    return {"study": name, "profile": profile, "seconds": round(seconds, 1), "question": loading.question_of(text)}

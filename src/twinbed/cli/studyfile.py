@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from twinbed.model.error import TwinbedError
 from twinbed.model.units import format_size
-from twinbed.study import shipped
+from twinbed.study import loading
 
 if TYPE_CHECKING:
     from twinbed.study.study import Study
@@ -23,7 +23,7 @@ def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = 
 
     Raises StudyError with every problem of the file, TwinbedError when it cannot be read."""
     if not path.exists():
-        path = shipped.file_of(str(path)) or path
+        path = loading.shipped_file(str(path)) or path
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)

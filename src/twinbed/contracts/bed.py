@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -36,6 +36,15 @@ class Applied:
         if not isinstance(self.asked, int | float) or not isinstance(self.found, int | float):
             return False
         return abs(self.found - self.asked) <= self.tolerance * abs(self.asked)
+
+
+def differences(applied: Iterable[Applied]) -> str:
+    """Return the settings that were not found as asked, for an error; empty where all agree."""
+    return "; ".join(
+        f"{item.subject}: {item.setting} should be {item.asked!r} but `{item.source}` shows {item.found!r}"
+        for item in applied
+        if not item.agrees
+    )
 
 
 @dataclass(frozen=True, slots=True)

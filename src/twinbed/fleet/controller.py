@@ -27,8 +27,7 @@ from twinbed.fleet.progress import Looks, Progress
 from twinbed.fleet.words import Asked, Fetched, Made, Offered, Ordered, Wanted
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import plain_name
-from twinbed.lab.event import Listener, MachineJoined, MachineLeft, RunEnded, StudyBegan
-from twinbed.lab.study import Ending, chosen, due, write_study
+from twinbed.lab.study import Ending, Listener, MachineJoined, MachineLeft, RunEnded, StudyBegan, chosen, due, write_study
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import WRONG, document, named, parsed, text, value_of
 from twinbed.model.run import Status

@@ -25,8 +25,7 @@ from twinbed.hosts.cache import cache_root
 from twinbed.hosts.resources import allow_descriptors
 from twinbed.image import Image, build, find, probe_path
 from twinbed.lab import needs, preflight, resources
-from twinbed.lab.event import Event, PhaseBegan
-from twinbed.lab.study import make
+from twinbed.lab.study import Event, PhaseBegan, make
 from twinbed.model.image import NO_IMAGE
 from twinbed.model.run import Phase
 from twinbed.results.folder import Folder

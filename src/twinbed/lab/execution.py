@@ -1,13 +1,15 @@
-"""One run, phase by phase: testbed up, settings held against what was read back, links measured, servers, warm-up, background
+"""One run, phase by phase: testbed up, settings compared with what was read back, links measured, servers, warm-up, background
 load, instruments, workload, hosts examined, artifacts collected, everything down.
 
-Nothing is retried and nothing waits a fixed time.  What goes wrong is a ``RunFailed`` with the phase, and the evidence stays
-in the folder.
+Nothing is retried and nothing waits a fixed time.  A failure is a ``RunFailed`` with its phase, and the evidence stays in the
+folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,19 +17,17 @@ from typing import Protocol
 
 from twinbed import linkcheck
 from twinbed.contracts.background import BackgroundPlan
-from twinbed.contracts.bed import Applied, Bed, Facts
+from twinbed.contracts.bed import Applied, Bed, Facts, differences
 from twinbed.contracts.command import Command
+from twinbed.contracts.host import Host
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.contracts.site import Site
 from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
-from twinbed.lab.listening import listening
-from twinbed.lab.own_programs import of_run, real_root
-from twinbed.lab.timed_phases import TimedPhases
-from twinbed.lab.wake_ups import stops, waited
-from twinbed.lab.watch import Watch
+from twinbed.lab.own_programs import listening, of_run, real_root
+from twinbed.lab.watch import Watch, stops, waited
 from twinbed.links import checksums
 from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
@@ -38,13 +38,52 @@ from twinbed.model.run import Phase
 from twinbed.model.usage import ProgramUsage, Role
 from twinbed.study.run import Run
 
+GRACE_S = 30.0
+"""Time that a phase may take beyond the limits of the work in it."""
+
+
+class TimedPhases:
+    """The phases of a run: the current one, how long each took, and an alarm that ends the run's hosts when a phase takes too
+    long.
+
+    Each wait in a phase has its own limit; this limit is for waits that nobody thought of.
+    """
+
+    def __init__(self, seconds: dict[str, float], on_phase: Callable[[Phase], None]) -> None:
+        self._seconds, self._on_phase = seconds, on_phase
+        self.current = Phase.UP
+        self.hosts: Sequence[Host] = ()
+        self.overran: str | None = None
+
+    @contextlib.contextmanager
+    def timed(self, phase: Phase, limit_s: float = 0.0) -> Iterator[None]:
+        """Time a phase whose work may take ``limit_s``; the phase itself may take ``GRACE_S`` more."""
+        self.current = phase
+        self._on_phase(phase)
+        alarm = threading.Timer(limit_s + GRACE_S, self._end, (phase, limit_s + GRACE_S))
+        alarm.daemon = True
+        if phase is not Phase.UP:
+            alarm.start()
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            alarm.cancel()
+            self._seconds[phase.value] = round(time.monotonic() - started, 6)
+
+    def _end(self, phase: Phase, limit_s: float) -> None:
+        self.overran = f"the phase took longer than {limit_s:g} s; its hosts were ended"
+        for host in self.hosts:
+            host.close()
+
+
 _EVIDENCE_LIMIT_S = 5.0
 _LOG_LIMIT_S = 30.0
 _COLLECT_LIMIT_S = 300.0
 
 
 class RunFailed(Exception):
-    """A run that did not come to its end: data, not a bug."""
+    """A run that failed in a phase: data, not a bug."""
 
     def __init__(self, phase: Phase, reason: str) -> None:
         super().__init__(f"{phase}: {reason}")
@@ -53,7 +92,7 @@ class RunFailed(Exception):
 
 @dataclass
 class Outcome:
-    """What is known of a run so far; complete once ``execute`` has returned."""
+    """The facts known about a run so far; complete once ``execute`` has returned."""
 
     phases: dict[str, float] = field(default_factory=dict)
     applied: list[Applied] = field(default_factory=list)
@@ -63,19 +102,19 @@ class Outcome:
     start_skew_s: float | None = None
     clients: Sequence[ClientTimes] = ()
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
-    """Instrument -> the hosts that it is put on, of one that is not put on all."""
+    """Instrument -> the hosts drawn for it, where it is not put on all."""
     programs: Sequence[ProgramUsage] = ()
-    """What the workload's programs and the instruments' used."""
+    """Resources used by the programs of the workload and the instruments."""
 
 
 class _AtExit(Protocol):
-    """Called with what an exit stack was left by."""
+    """A callback of an exit stack, called with the exception that left it."""
 
     def __call__(self, kind: type[BaseException] | None, /, *_: object) -> None: ...
 
 
 class LinkChecks(Protocol):
-    """Where the checks of cells' links are kept."""
+    """The link checks that are kept, one a cell."""
 
     def of(self, run: Run) -> LinkCheck | None: ...
 
@@ -90,9 +129,9 @@ def execute(
     on_phase: Callable[[Phase], None],
     link_checks: LinkChecks | None = None,
 ) -> None:
-    """Carry out a run. Fills ``outcome`` as it goes, so that a failed run keeps what was learnt. Raises RunFailed.
+    """Carry out a run, and fill ``outcome`` on the way, so that a failed run keeps its facts. Raises RunFailed.
 
-    ``link_checks``: the run's links are measured unless a run of its cell has done so; None: they are not.
+    ``link_checks``: the run's links are measured unless a run of its cell has done so; None: they are not measured.
     """
     checked = link_checks.of(run) if link_checks else None
     if checked is not None and checked.reason is not None:
@@ -106,10 +145,10 @@ def execute(
     troubles: list[str] = []
     try:
         with contextlib.ExitStack() as stack:
-            told = replace(site, programs=of_run(run, plugins), real_root=real_root(run, plugins))
-            # Its own limits hold while it comes up; a host that hangs later is ended with its phase.
+            with_programs = replace(site, programs=of_run(run, plugins), real_root=real_root(run, plugins))
+            # The testbed's own limits hold while it comes up; a host that hangs later is ended with its phase.
             with phases.timed(Phase.UP):
-                bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, told))
+                bed: Bed = stack.enter_context(driver.up(run.testbed.params, run.topology, with_programs))
             watch = Watch(bed, site)
             stack.push(_evidence(bed, site, watch, outcome, troubles))
             phases.hosts = tuple(bed.hosts.values())
@@ -121,10 +160,11 @@ def execute(
             plan = workload.plan(run.workload.params, pairs)
             with phases.timed(Phase.CONFIGURE, _together(plan.prepare)):
                 watch.clocks()
-                _hold_to(bed.applied)
+                if wrong := differences(bed.applied):
+                    raise HostError(wrong)
                 if _may_leave_unfinished(driver, run):
                     checksums.hold(bed, run.topology.names())
-                _put(plan.files, bed)
+                put_files(plan.files, bed)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
             if link_checks is not None and checked is None and linkcheck.asks(run.topology.link):
@@ -147,28 +187,19 @@ def execute(
             if load.commands:
                 with phases.timed(Phase.BACKGROUND, _together(load.commands)):
                     _has_places(bed, load.commands, run)
-                    _put(load.files, bed)
+                    put_files(load.files, bed)
                     background = stage.start(load.commands)
-            targets = asked_by(bed, pairs)
-            measures = [
-                command
+            targets, ports = asked_by(bed, pairs), listening(plan.servers)
+            placed_instruments = [
+                (plugins.instruments[choice.kind], choice.params, target)
                 for name, choice in run.instruments.items()
                 for target in of_instrument(targets, outcome.drawn.get(name))
-                for command in plugins.instruments[choice.kind].plan(choice.params, target)
             ]
-            ports = listening(plan.servers)
+            measures = [command for plugin, params, target in placed_instruments for command in plugin.plan(params, target)]
             examinations = [
-                command
-                for name, choice in run.instruments.items()
-                for target in of_instrument(targets, outcome.drawn.get(name))
-                for command in plugins.instruments[choice.kind].examine(choice.params, target, ports)
+                command for plugin, params, target in placed_instruments for command in plugin.examine(params, target, ports)
             ]
-            readings = [
-                command
-                for name, choice in run.instruments.items()
-                for target in of_instrument(targets, outcome.drawn.get(name))
-                for command in plugins.instruments[choice.kind].after(choice.params, target)
-            ]
+            analyses = [command for plugin, params, target in placed_instruments for command in plugin.after(params, target)]
             with phases.timed(Phase.INSTRUMENT, _together(measures)):
                 watch.begin()
                 instruments = stage.start(measures)
@@ -182,8 +213,8 @@ def execute(
                 outcome.clients = clients.times
                 outcome.cautions += _apart(clients.times)
                 outcome.cautions += _ended(background)
-                if spoilt := bed.troubles():
-                    raise HostError("; ".join(spoilt))
+                if troubles_now := bed.troubles():
+                    raise HostError("; ".join(troubles_now))
             if examinations:
                 with phases.timed(Phase.EXAMINE, _together(examinations)):
                     stage.stop(instruments)
@@ -192,11 +223,11 @@ def execute(
                         server.after = server.program.usage()
                     for command in examinations:
                         to_its_end(command, bed, site)
-            with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S + _together(readings)):
+            with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S + _together(analyses)):
                 stage.stop([item for item in instruments if item.exit is None])
                 stage.stop([item for item in background if item.exit is None])
                 stage.stop(servers)
-                for command in readings:
+                for command in analyses:
                     to_its_end(command, bed, site)
                 outcome.programs = [
                     *_used([*clients.started, *servers], Role.WORKLOAD),
@@ -220,20 +251,21 @@ def execute(
 
 
 def is_in_a_lab(run: Run, drivers: Mapping[str, AnyDriver]) -> bool:
-    """Whether every host of the run's testbed hangs on a lab's switches alone; one over SSH in a mixed testbed does not."""
+    """Return whether all hosts of the run's testbed are on a lab's switches alone; a host over SSH in a mixed testbed is
+    not."""
     kind, params = run.testbed.kind, run.testbed.params
-    makers = {kind, *(each.made_by(kind) for each in params.kinds().values())}
+    makers = {kind, *(host.made_by(kind) for host in params.kinds().values())}
     return all(drivers[maker].in_lab for maker in makers)
 
 
 def not_in_a_lab(run: Run) -> str:
-    """Why a workload may not run on this testbed."""
+    """Say why a workload may not run on this testbed."""
     kind = run.workload.kind
-    return f"the workload {kind} runs in labs alone, and hosts of {run.testbed_name} ({run.testbed.kind}) are on other networks"
+    return f"the workload {kind} runs only in labs, and hosts of {run.testbed_name} ({run.testbed.kind}) are on other networks"
 
 
 def _may_leave_unfinished(driver: AnyDriver, run: Run) -> bool:
-    """Whether what joins the hosts may be a userspace datapath: one of the lab's own, or one that twinbed did not make."""
+    """Return whether a userspace datapath may join the hosts: one of the lab, or one that twinbed did not make."""
     return not driver.in_process and (not driver.in_lab or run.topology.switch in checksums.USERSPACE)
 
 
@@ -256,15 +288,17 @@ def _apart(clients: Sequence[ClientTimes]) -> list[Caution]:
 
 
 def _load(run: Run, plugins: Plugins, bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> BackgroundPlan:
-    """What the run's background loads do, together."""
+    """Return the plans of all background loads of the run as one."""
     bystanders = [(client, server, bed.addresses[server]) for client, server in run.topology.bystander_names()]
     machines = [MACHINE, *(name for name in layout(run.topology).machines if name != MACHINE and name in bed.hosts)]
     places = Places(machines, pairs, bystanders)
     plans = [plugins.backgrounds[choice.kind].plan(choice.params, places) for choice in run.backgrounds.values()]
-    return BackgroundPlan([each for plan in plans for each in plan.files], [each for plan in plans for each in plan.commands])
+    files = [file for plan in plans for file in plan.files]
+    return BackgroundPlan(files, [command for plan in plans for command in plan.commands])
 
 
-def _put(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:
+def put_files(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:
+    """Write files on hosts: (host, path, content)."""
     for host, path, content in files:
         bed.hosts[host].write(placed(path, bed.hosts[host]), content)
 
@@ -276,7 +310,7 @@ def _has_places(bed: Bed, load: Sequence[Command], run: Run) -> None:
 
 
 def _ended(programs: Sequence[Started]) -> list[Caution]:
-    """Cautions about background loads that are gone when the workload is done."""
+    """Return cautions about background loads that ended before the workload."""
     ended = [item for item in programs if item.program.ended]
     return [
         Caution(Kind.BACKGROUND_ENDED, f"{item.command.argv[0]} on {item.command.host}: {item.program.wait(1.0).why}")
@@ -285,7 +319,7 @@ def _ended(programs: Sequence[Started]) -> list[Caution]:
 
 
 def asked_by(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
-    """The testbed's targets, each with the servers that it asks and the clients that ask it."""
+    """Return the testbed's targets, each with the servers that it asks and the clients that ask it."""
     return [
         replace(
             target,
@@ -297,18 +331,17 @@ def asked_by(bed: Bed, pairs: Sequence[tuple[str, str, str]]) -> list[Target]:
 
 
 def of_instrument(targets: Sequence[Target], drawn: Drawn | None) -> Sequence[Target]:
-    """The targets as an instrument gets them: with the links of the hosts that were drawn for it, of one that is not put on
-    all."""
+    """Return the targets for an instrument: of an instrument that is not put on all hosts, only the links of those drawn."""
     return targets if drawn is None else [target.narrowed(drawn.hosts) for target in targets]
 
 
 def _together(commands: Sequence[Command]) -> float:
-    """The most that commands one after another may take, seconds."""
+    """Return the longest time that commands may take one after another, seconds."""
     return sum(command.limit_s for command in commands)
 
 
 def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: list[str]) -> _AtExit:
-    """On the way out of a failed run: collects what has befallen its hosts, and what those that still answer have written."""
+    """Return a callback that, after a failure, collects the hosts' troubles and the artifacts of hosts that still answer."""
 
     def collect(kind: type[BaseException] | None, /, *_: object) -> None:
         if kind is None or not issubclass(kind, HostError):
@@ -322,14 +355,3 @@ def _evidence(bed: Bed, site: Site, watch: Watch, outcome: Outcome, troubles: li
             outcome.cautions += bed.at_end()
 
     return collect
-
-
-def _hold_to(applied: Sequence[Applied]) -> None:
-    wrong = [item for item in applied if not item.agrees]
-    if wrong:
-        raise HostError(
-            "; ".join(
-                f"{item.subject}: {item.setting} should be {item.asked!r} but `{item.source}` says {item.found!r}"
-                for item in wrong
-            )
-        )

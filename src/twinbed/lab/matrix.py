@@ -1,7 +1,7 @@
-"""Everything that a study can ask for, tried on this machine, with the reason and the mend where it does not work.
+"""The matrix of everything that a study can ask for, tried on this machine, with a reason and a fix for what does not work.
 
-Nothing is concluded from versions: hosts are brought up, settings made and read back, instruments started and ended, and
-workloads run for a second, in labs that are gone afterwards.
+Nothing is concluded from versions. Hosts are brought up, settings made and read back, instruments started and ended, and
+workloads run for a second, in labs that are removed afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import get_args
 
 from pydantic import BaseModel, ValidationError
 
-from twinbed.contracts.bed import Bed
+from twinbed.contracts.bed import Bed, differences
 from twinbed.contracts.check import Check
 from twinbed.contracts.params import PluginParams
 from twinbed.contracts.place import MACHINE, Places
@@ -27,30 +27,31 @@ from twinbed.contracts.workload import WorkloadPlan
 from twinbed.hosts import packages, scratch
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import open_lab
-from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_end
+from twinbed.hosts.stage import Stage, all_at_once, still_there, to_its_end
 from twinbed.image import find, probe_path
 from twinbed.lab import preflight, settings
-from twinbed.lab.execution import asked_by
+from twinbed.lab.execution import asked_by, put_files
 from twinbed.links.abilities import abilities
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.topology import Topology
 
 GROUPS = ("machine", "driver", "NIC", "switch", "trunk", "parameter", "instrument", "workload", "background")
-"""In the order in which they are shown."""
+"""Groups of checks, in the order in which they are shown."""
 _ELSEWHERE = {"bridge and veth", "HTB", "TBF"}
-"""Checks of preflight's that are left out, as `links.abilities` tries the same."""
+"""Checks of preflight that `links.abilities` repeats."""
 _LATER = {"packet capture", "system calls"}
-"""Checks of preflight's that are left to the instruments that need them."""
+"""Checks of preflight that the instruments themselves repeat."""
 _ASK = "twinbed check STUDY, with a study that gives them"
+_NEW_IMAGE = "twinbed image build makes the image with today's packages"
 _WITHOUT_A_BOOT = "container"
 """The driver whose hosts instruments and workloads are tried on."""
 _FOR_TESTS = {"fake", "planted"}
-"""Plugins that need nothing of a machine."""
+"""Plugins that need nothing from a machine."""
 
 
 def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
-    """Sorted by GROUPS. ``boot``: also things that take a guest's boot each."""
+    """Return all checks, sorted by GROUPS. ``boot``: also checks that boot a guest each."""
     drivers = [driver for name, driver in plugins.drivers.items() if name not in _FOR_TESTS]
     machine = [check for check in preflight.machine() if check.what not in _LATER]
     machine += preflight.left_elsewhere(drivers)
@@ -58,7 +59,7 @@ def matrix(plugins: Plugins, *, boot: bool) -> list[Check]:
     ready = all(check.works for check in machine if check.required)
     installed = _installed() if ready else None
     if installed is None:
-        every += [_not_tried(each.name, "driver", "the machine lacks what is said above", "") for each in drivers]
+        every += [_not_tried(driver.name, "driver", "the machine lacks something listed above", "") for driver in drivers]
     else:
         workloads = [workload for name, workload in plugins.workloads.items() if name not in _FOR_TESTS]
         jobs: list[Callable[[], Iterable[Check]]] = [
@@ -79,7 +80,7 @@ def _network(installed: Installed) -> list[Check]:
 
 
 def _of_the_network(check: Check) -> Check:
-    """By its name: ``switch: bridge, trunk: gre``, ``switch: bridge, vlan``, ``netem``."""
+    """Put a check into its group by its name: ``switch: bridge, trunk: gre``, ``switch: bridge, vlan``, ``netem``."""
     switch, _, trunk = check.what.removeprefix("switch: ").partition(", trunk: ")
     if trunk:
         return replace(check, what=f"{trunk} on {switch}", group="trunk")
@@ -97,17 +98,17 @@ def _installed() -> Installed | None:
 
 
 def _settings(installed: Installed) -> list[Check]:
-    """Settings of hosts, each made on a NIC in a lab of their own."""
+    """Try settings of hosts, each on a NIC in a trial lab."""
     with scratch.folder() as folder:
         try:
             with open_lab(installed.probe, folder) as lab:
                 return settings.trials(lab.machine)
         except TwinbedError as error:
-            return [Check("settings of hosts", False, _one_line(error), required=False, group="parameter")]
+            return [_failed("settings of hosts", error, "parameter")]
 
 
 def _driver(driver: AnyDriver, installed: Installed, boot: bool) -> Iterator[Check]:
-    """The driver's own checks and, where all of them pass, its abilities."""
+    """Yield the driver's own checks and, where all of them pass, its abilities."""
     if not _default(driver.params):
         yield _not_tried(driver.name, "driver", "it needs settings that only a study gives", _ASK)
         return
@@ -124,7 +125,7 @@ def _driver(driver: AnyDriver, installed: Installed, boot: bool) -> Iterator[Che
 
 
 def _by_nics(name: str, able: Sequence[Check]) -> Check:
-    """One line for a driver whose hosts boot: the NICs that they have booted with."""
+    """Return one line for a driver whose hosts boot: the NICs with which they booted."""
     worked = [check.what for check in able if check.works and check.group == "NIC"]
     untried = next((check for check in able if check.group == "NIC" and not check.tried), None)
     if worked:
@@ -137,22 +138,19 @@ def _by_nics(name: str, able: Sequence[Check]) -> Check:
 def _on_hosts(
     drivers: Sequence[AnyDriver], plugins: Plugins, workloads: Sequence[AnyWorkload], installed: Installed
 ) -> list[Check]:
-    """Tried on a client and a server that take no boot: their driver, the instruments, the workloads, the background loads."""
+    """Try a driver without boot, and on its client and server the instruments, workloads and background loads."""
     driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
     if driver is None or any(not check.works for check in driver.check(driver.params())):
         return []
     with scratch.folder() as folder:
         cpus = tuple(sorted(os.sched_getaffinity(0)))
-        # Of instruments too, some of which need it.
+        # Some instruments need real root too.
         site = Site("check", installed.probe, installed.image, folder, cpus, real_root=("client", "server"))
         try:
             with driver.up(driver.params(), Topology(), site) as bed:
-                wrong = [item for item in bed.applied if not item.agrees]
-                differences = "; ".join(
-                    f"{item.subject}: {item.setting} is {item.found!r}, not {item.asked!r}" for item in wrong
-                )
-                status = differences or "a client and a server came up, with a link, and were read back"
-                checks = [Check(driver.name, not wrong, status, "see what differs", required=False, group="driver")]
+                wrong = differences(bed.applied)
+                status = wrong or "a client, a server and their link came up and were read back"
+                checks = [Check(driver.name, not wrong, status, "see the difference", required=False, group="driver")]
                 checks += [_instrument(instrument, bed, site) for instrument in plugins.instruments.values()]
                 for workload in workloads:
                     checks += _workload(workload, bed, site)
@@ -160,11 +158,11 @@ def _on_hosts(
                     checks += _background(background, bed, site)
                 return checks
         except HostError as error:
-            return [Check(driver.name, False, _one_line(error), _mend(driver), required=False, group="driver")]
+            return [_failed(driver.name, error, "driver", f"the text says which part of {driver.name} did not come up")]
 
 
 def _default(params: type[PluginParams]) -> bool:
-    """Whether the plugin with these params can be had without settings."""
+    """Return whether a plugin with these params works without settings."""
     try:
         params()
     except ValidationError:
@@ -172,12 +170,8 @@ def _default(params: type[PluginParams]) -> bool:
     return True
 
 
-def _mend(driver: AnyDriver) -> str:
-    return f"the text says what of {driver.name} did not come up"
-
-
 def _instrument(instrument: AnyInstrument, bed: Bed, site: Site) -> Check:
-    """An instrument is started wherever it is put, waited for until it is ready, and ended as at the end of a run."""
+    """Start an instrument wherever it is put, wait until it is ready, and end it as at the end of a run."""
     name = instrument.name
     if not _default(instrument.params):
         return _not_tried(name, "instrument", "it needs settings that only a study gives", _ASK)
@@ -191,26 +185,17 @@ def _instrument(instrument: AnyInstrument, bed: Bed, site: Site) -> Check:
             still_there(started)
             stage.stop(started)
     except HostError as error:
-        return Check(name, False, _one_line(error), _instrument_mend(), required=False, group="instrument")
+        mend = "run as root" if os.geteuid() else "measure without it, or on guests, which have their own kernels"
+        return _failed(name, error, "instrument", mend)
     if not commands:
         return _not_tried(name, "instrument", "it has nothing to do on these hosts", _ASK)
     places = ", ".join(dict.fromkeys(command.host for command in commands))
     programs = ", ".join(dict.fromkeys(Path(command.argv[0]).name for command in commands))
-    return Check(
-        name,
-        True,
-        f"{programs} ran on {places}{_method(set(site.artifacts.glob('*/*')) - before)}",
-        required=False,
-        group="instrument",
-    )
-
-
-def _instrument_mend() -> str:
-    return "run as root" if os.geteuid() else "measure without it, or on guests, which have kernels of their own"
+    return _worked(name, f"{programs} ran on {places}{_method(set(site.artifacts.glob('*/*')) - before)}", "instrument")
 
 
 def _method(artifacts: Iterable[Path]) -> str:
-    """The means by which the probe counted, where it says so."""
+    """Return the means by which the probe counted, where its output names them."""
     methods: dict[str, None] = {}
     for file in sorted(artifacts):
         head = file.read_bytes()[:4096].decode(errors="replace")
@@ -219,7 +204,7 @@ def _method(artifacts: Iterable[Path]) -> str:
 
 
 def _workload(workload: AnyWorkload, bed: Bed, site: Site) -> Iterator[Check]:
-    """Each of a workload's tools is run for as short as it can be."""
+    """Run each of a workload's tools for the shortest time that it allows."""
     for variant, given in _variants(workload.params):
         try:
             params = workload.params.model_validate(given)
@@ -229,22 +214,20 @@ def _workload(workload: AnyWorkload, bed: Bed, site: Site) -> Iterator[Check]:
         try:
             _run(workload.plan(params, _pairs(bed)), bed, site)
         except HostError as error:
-            mend = "twinbed image build makes the image with today's packages"
-            yield Check(f"{workload.name}{variant}", False, _one_line(error), mend, required=False, group="workload")
+            yield _failed(f"{workload.name}{variant}", error, "workload", _NEW_IMAGE)
         else:
-            status = "ran for a second between a client and a server"
-            yield Check(f"{workload.name}{variant}", True, status, required=False, group="workload")
+            yield _worked(f"{workload.name}{variant}", "ran for a second between a client and a server", "workload")
 
 
 def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Check]:
-    """A background load is begun and ended; its own output says that it did what it was told."""
+    """Start and end a background load; its output must show the load that was asked for."""
     places = Places([MACHINE], _pairs(bed))
     for trial, params in background.trials.items():
         what = f"{background.name}, {trial}"
         stage = Stage(bed, site)
         plan = background.plan(params, places)
         try:
-            _put(plan.files, bed)
+            put_files(plan.files, bed)
             with _ended(stage):
                 started = stage.start(plan.commands)
                 still_there(started)
@@ -252,16 +235,10 @@ def _background(background: AnyBackground, bed: Bed, site: Site) -> Iterator[Che
             background.extract(params, site.artifacts)
         except (HostError, ValueError) as error:
             own = packages.of_programs(*params.machine_programs())
-            mend = packages.mend(own) if own else "twinbed image build makes the image with today's packages"
-            yield Check(what, False, _one_line(error), mend, required=False, group="background")
+            yield _failed(what, error, "background", packages.mend(own) if own else _NEW_IMAGE)
         else:
-            status = f"ran for a moment on {', '.join(dict.fromkeys(command.host for command in plan.commands))}"
-            yield Check(what, True, status, required=False, group="background")
-
-
-def _put(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:
-    for host, path, content in files:
-        bed.hosts[host].write(placed(path, bed.hosts[host]), content)
+            hosts = ", ".join(dict.fromkeys(command.host for command in plan.commands))
+            yield _worked(what, f"ran for a moment on {hosts}", "background")
 
 
 def _pairs(bed: Bed) -> list[tuple[str, str, str]]:
@@ -269,7 +246,7 @@ def _pairs(bed: Bed) -> list[tuple[str, str, str]]:
 
 
 def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Document]]:
-    """The shortest settings, with each of the tools or protocols that there are to choose from."""
+    """Yield the shortest settings with each of the tools or protocols to choose from."""
     short = {"duration": "1s"} if "duration" in params.model_fields else {}
     choice = next((name for name in ("tool", "protocol") if name in params.model_fields), None)
     if choice is None:
@@ -281,7 +258,7 @@ def _variants(params: type[BaseModel]) -> Iterator[tuple[str, Document]]:
 
 def _run(plan: WorkloadPlan, bed: Bed, site: Site) -> None:
     stage = Stage(bed, site)
-    _put(plan.files, bed)
+    put_files(plan.files, bed)
     for command in plan.prepare:
         to_its_end(command, bed, site)
     with _ended(stage):
@@ -294,7 +271,7 @@ def _run(plan: WorkloadPlan, bed: Bed, site: Site) -> None:
 
 @contextlib.contextmanager
 def _ended(stage: Stage) -> Iterator[None]:
-    """Programs that a failed trial has started are ended, so that the next trial does not meet them."""
+    """End the programs of a failed trial, so that the next trial does not meet them."""
     try:
         yield
     except HostError:
@@ -306,10 +283,14 @@ def _not_tried(what: str, group: str, why: str, mend: str) -> Check:
     return Check(what, False, why, mend, required=False, group=group, tried=False)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _failed(what: str, error: Exception, group: str, mend: str = "") -> Check:
+    return Check(what, False, " ".join(str(error).split()), mend, required=False, group=group)
+
+
+def _worked(what: str, status: str, group: str) -> Check:
+    return Check(what, True, status, required=False, group=group)
 
 
 def broken(checks: Sequence[Check]) -> list[Check]:
-    """The checks that are required and failed."""
+    """Return the checks that are required and failed."""
     return [check for check in checks if check.required and not check.works]

@@ -1,4 +1,5 @@
-"""What a study needs of this machine, tried: for `check`, for `run` before it begins, for `plan` as far as it is quick."""
+"""Trials of everything that a study needs from this machine: for `check`, for `run` before it begins, and quick ones for
+`plan`."""
 
 from __future__ import annotations
 
@@ -6,34 +7,36 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.check import Check
 from twinbed.contracts.params import DriverParams
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.resources import available
 from twinbed.lab import own_programs, preflight, resources
+from twinbed.model.error import TwinbedError
 from twinbed.study.run import Run
 
 QUICK_S = 5.0
-"""For `plan`. All that is tried on this machine took 1.3 to 2.9 s for the studies in `studies/`, with a load of 14 on two CPUs,
-and 0.4 s of CPU time: only programs of instruments that do not answer come near it."""
+"""The time of `plan`'s trials. For the studies in `studies/` all trials took 1.3 to 2.9 s with a load of 14 on two CPUs, and
+0.4 s of CPU time. Only instruments whose programs do not answer come near this limit."""
 
 
 def checks(runs: Sequence[Run], plugins: Plugins, *, builds: bool) -> list[Check]:
-    """All that is tried. ``builds``: whether the caller builds the image next, where there is none."""
+    """Try everything. ``builds``: the caller builds a missing image next."""
     return [check for stage in _stages(runs, plugins, builds).values() for check in stage()]
 
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """What is told in a short time."""
+    """The result of quick trials."""
 
     refused: tuple[Check, ...]
     untried: tuple[str, ...]
-    """What was left to `check`, and why."""
+    """The trials left to `check`, with the reason."""
 
 
 def quick(runs: Sequence[Run], plugins: Plugins) -> Quick:
-    """What would be refused here, but for memory, processes and files. No host elsewhere is asked."""
+    """Find what this machine would refuse, except for memory, processes and files. No host elsewhere is asked."""
     here = [run for run in runs if is_here(run, plugins)]
     elsewhere = dict.fromkeys(run.testbed_name for run in runs if not is_here(run, plugins))
     untried = [f"hosts of {name}, which are not on this machine" for name in elsewhere]
@@ -43,7 +46,7 @@ def quick(runs: Sequence[Run], plugins: Plugins) -> Quick:
         if name == _RESOURCES:
             continue  # which the plan knows without trying
         if time.monotonic() > until:
-            untried.append(f"{name}, for want of time")
+            untried.append(f"{name}, for lack of time")
             continue
         refused += [check for check in stage() if check.required and not check.works]
     return Quick(tuple(dict.fromkeys(refused)), tuple(untried))
@@ -53,7 +56,7 @@ _RESOURCES = "memory, processes and files"
 
 
 def _stages(runs: Sequence[Run], plugins: Plugins, builds: bool) -> Mapping[str, Callable[[], Sequence[Check]]]:
-    """What is tried, in the order of the answer; nothing is before it is asked for. Foreign programs come last."""
+    """Return the trials, in the order of the answer; each runs when it is called. Foreign programs come last."""
     drivers = {run.testbed.kind: plugins.drivers[run.testbed.kind] for run in runs}
     instruments = {choice.kind for run in runs for choice in run.instruments.values()}
     accompanying = list(dict.fromkeys((each.kind, each.params) for run in runs for each in run.accompanying()))
@@ -78,7 +81,7 @@ def _stages(runs: Sequence[Run], plugins: Plugins, builds: bool) -> Mapping[str,
 
 
 def _testbeds(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> Iterator[tuple[str, AnyDriver, DriverParams]]:
-    """Each once: trying one may take as long as logging in to its hosts."""
+    """Yield each testbed once: trying one may take as long as logging in to its hosts."""
     given: list[tuple[str, AnyDriver, DriverParams]] = []
     for run in runs:
         testbed = (run.testbed_name, drivers[run.testbed.kind], run.testbed.params)
@@ -88,6 +91,16 @@ def _testbeds(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> Iterator
 
 
 def is_here(run: Run, plugins: Plugins) -> bool:
-    """Whether all its hosts are on this machine."""
+    """Return whether all hosts of a run are on this machine."""
     driver = plugins.drivers[run.testbed.kind]
     return driver.in_process or all(kind.host_need() is not None for kind in run.testbed.params.kinds().values())
+
+
+class PreflightFailed(TwinbedError):
+    """This machine cannot carry out the study: the problems, with their fixes."""
+
+    exit_code = codes.PREFLIGHT
+
+    def __init__(self, study: str, problems: Sequence[Check], advice: str) -> None:
+        lines = [f"  {check.what}: {check.found}" + (f"\n      {check.mend}" if check.mend else "") for check in problems]
+        super().__init__("\n".join([f"{study}: this machine cannot carry out the study:", *lines]), advice=advice)

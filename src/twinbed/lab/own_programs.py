@@ -1,11 +1,13 @@
-"""Whether hosts that use programs of their own, not the image's, have the programs that a study starts on them.
+"""Checks that hosts with their own programs, not the image's, have the programs that a study starts on them.
 
-These are the programs that the plugins plan, and the link check's own.
+These are the programs that the plugins plan, and those of the link check.
+
+Where the servers of a workload listen, as their plans say how to know that they are ready.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from twinbed import linkcheck
@@ -15,19 +17,28 @@ from twinbed.contracts.params import DriverParams
 from twinbed.contracts.place import MACHINE, Places, Target
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.agent import PROBE
-from twinbed.lab.listening import listening
 from twinbed.study.run import Run
+
+
+def listening(servers: Sequence[Command]) -> Mapping[str, Sequence[int]]:
+    """Host -> the ports that the workload's programs there listen on, in their order."""
+    ports: dict[str, list[int]] = {}
+    for command in servers:
+        if command.ready is not None and command.ready.listening is not None:
+            ports.setdefault(command.host, []).append(command.ready.listening)
+    return ports
+
 
 _WRAPPER = "stdbuf"
 _ANY = "10.77.0.2"
 
 
 def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
-    """Each testbed's hosts are asked once."""
+    """Ask the hosts of each testbed once."""
     wanted: list[tuple[AnyDriver, DriverParams, dict[str, set[str]]]] = []
     for run in {tuple(run.levels.items()): run for run in runs}.values():
         driver, params = plugins.drivers[run.testbed.kind], run.testbed.params
-        hosts = next((hosts for of, given, hosts in wanted if of is driver and given == params), None)
+        hosts = next((hosts for known, given, hosts in wanted if known is driver and given == params), None)
         if hosts is None:
             hosts = {}
             wanted.append((driver, params, hosts))
@@ -38,7 +49,7 @@ def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
 
 
 def of_run(run: Run, plugins: Plugins) -> dict[str, set[str]]:
-    """Host -> the programs that a run starts there, for hosts that are asked once they are up: none of them captures links."""
+    """Return host -> the programs that a run starts there, for hosts that are asked once they are up; none captures links."""
     hosts: dict[str, set[str]] = {}
     for host, program in _started(run, plugins, captures=False):
         hosts.setdefault(host, set()).add(program)
@@ -46,12 +57,12 @@ def of_run(run: Run, plugins: Plugins) -> dict[str, set[str]]:
 
 
 def real_root(run: Run, plugins: Plugins) -> frozenset[str]:
-    """Hosts on which a run starts what needs the machine's own root."""
+    """Return the hosts on which a run starts programs that need the machine's real root."""
     return frozenset(command.host for command in _commands(run, plugins, captures=False) if command.real_root)
 
 
 def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[str, str]]:
-    """Host, program. ``captures``: whether links are captured on the hosts."""
+    """Yield host and program. ``captures``: links are captured on the hosts."""
     for command in _commands(run, plugins, captures=captures):
         yield from ((command.host, program) for program in _programs(command.argv))
     for client, server in run.topology.names():
@@ -61,7 +72,8 @@ def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[st
 
 def _commands(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[Command]:
     topology = run.topology
-    pairs, bystanders = ([(*names, _ANY) for names in of] for of in (topology.names(), topology.bystander_names()))
+    pairs = [(*names, _ANY) for names in topology.names()]
+    bystanders = [(*names, _ANY) for names in topology.bystander_names()]
     plan = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
     commands = [*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients]
     for client, server, _ in pairs:
@@ -79,8 +91,7 @@ def _commands(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[Command
 
 
 def _programs(argv: Sequence[str]) -> Iterable[str]:
-    """The program of an argument list, and the one that it becomes once its options are set. Programs that twinbed itself puts
-    on a host are left out."""
+    """Yield the program of an argument list and the program that a wrapper starts, without those that twinbed puts on hosts."""
     program, *rest = argv
     if program != PROBE and not program.startswith("{bin}/"):
         yield program

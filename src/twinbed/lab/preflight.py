@@ -1,6 +1,6 @@
-"""What this machine can do, found by trying it; nothing is changed.  Every problem is found before anything is started.
+"""Trials of what this machine can do; nothing is changed, and all problems are found before anything is started.
 
-A trial lab is made and removed, so that what works here works in a study.
+A trial lab is made and removed, so that whatever works here works in a study.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams
 from twinbed.contracts.plugins import AnyDriver
 from twinbed.design.time import UNSHAPED_RATE
-from twinbed.hosts import packages, process, scratch
+from twinbed.hosts import awake, packages, process, scratch
 from twinbed.hosts.cache import build_command, places
 from twinbed.hosts.cgroups import cgroup_root
 from twinbed.hosts.error import HostError
@@ -26,13 +26,52 @@ from twinbed.hosts.lab import Lab, leftovers, more_ids, open_lab
 from twinbed.hosts.packages import PURPOSES, Need
 from twinbed.hosts.passport import own_cpus
 from twinbed.image import find, probe_path
-from twinbed.lab import idle_cpus
 from twinbed.lab.execution import is_in_a_lab, not_in_a_lab
 from twinbed.links import bridge, openvswitch, shaping
 from twinbed.links.abilities import Ability, abilities, needed
 from twinbed.model.error import TwinbedError
 from twinbed.model.topology import Link, Topology
 from twinbed.study.run import Run
+
+_WAKE_UPS_S = 0.1
+"""The time for which wake-ups are measured."""
+
+
+def idle_cpus(lab: Lab, cpus: Sequence[int]) -> Check:
+    """Measure how long waking an idle CPU takes: two threads wake each other on two CPUs, on one, and on two kept awake.
+
+    ``cpus``: those that this process may use, in the order in which hosts are given them."""
+    if len(cpus) < 2:
+        return _idle_check("there is one CPU for all: no program waits for another CPU to wake")
+    first, second = cpus[:1], cpus[1:2]
+    try:
+        apart_s = awake.wake_up_s(lab.machine, first, second, _WAKE_UPS_S)
+        together_s = awake.wake_up_s(lab.machine, first, first, _WAKE_UPS_S)
+        times = f"waking an idle CPU takes {_us(apart_s)} on this machine ({_us(together_s)} if both programs share a CPU)"
+        if why := awake.why_not(lab.cgroups.by_controller):
+            return _idle_check(f"{times}; idle: busy {why}", mend="run as root")
+        with awake.keep(lab, (*first, *second)) as kept:
+            busy_s, awake_cpus = awake.wake_up_s(lab.machine, first, second, _WAKE_UPS_S), kept.cpus()
+    except HostError as error:
+        return _idle_check(str(error).replace("\n", " "), mend="idle: normal")
+    if awake_cpus != tuple(sorted((*first, *second))):
+        kept_awake = f"idle: busy kept only {list(awake_cpus)} of CPUs {[*first, *second]} awake"
+        return _idle_check(f"{times}; {kept_awake}", mend="idle: normal")
+    return _idle_check(f"{times}; {_us(busy_s)} with idle: busy{load_note(len(cpus), os.getloadavg()[0])}")
+
+
+def load_note(cpus: int, load: float) -> str:
+    """Return a note for a machine with other work, which has no idle CPU to wake; empty for a quiet one."""
+    return f"; other work runs here (load {load:.1f}): check again on a quiet machine" if load >= cpus / 2 else ""
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.3g} us"
+
+
+def _idle_check(times: str, mend: str = "") -> Check:
+    return Check("idle CPUs", not mend, times, mend, required=False)
+
 
 _TRIAL_LIMIT_S = 30.0
 _LAB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -41,10 +80,10 @@ _PROGRAM_FOLDERS = ("usr/bin", "usr/sbin", "bin", "sbin")
 
 
 def machine(*, needs_lab: bool = True, captures: bool = True, system_calls: bool = False, builds: bool = False) -> list[Check]:
-    """This machine, whatever the study: system, tools, image, and a trial lab with a switch and a shaped link in it.
+    """Try this machine, whatever the study: system, tools, image, and a trial lab with a switch and a shaped link.
 
-    ``captures``, ``system_calls``: whether to capture packets and to count system calls on this machine is required, or only of
-    interest.  ``builds``: whether the caller builds the image next.
+    ``captures``, ``system_calls``: a study requires packet captures and counts of system calls on this machine.  ``builds``:
+    the caller builds the image next.
     """
     checks = [_system(), _user()]
     if not needs_lab or not checks[0].works:
@@ -59,7 +98,7 @@ def machine(*, needs_lab: bool = True, captures: bool = True, system_calls: bool
 
 
 def study(testbeds: Sequence[tuple[str, AnyDriver, DriverParams]]) -> list[Check]:
-    """What each driver of a study finds: (testbed's name, driver, params)."""
+    """Return the checks of each driver of a study: (testbed's name, driver, params)."""
     checks: list[Check] = []
     for _, driver, params in testbeds:
         checks += [check for check in driver.check(params) if check not in checks]
@@ -67,30 +106,30 @@ def study(testbeds: Sequence[tuple[str, AnyDriver, DriverParams]]) -> list[Check
 
 
 def left_elsewhere(drivers: Iterable[AnyDriver]) -> list[Check]:
-    """What dead controllers have left outside of this machine's labs, by driver; a driver that has nothing there is silent."""
+    """Report leftovers of dead controllers outside this machine's labs, for each driver that has any."""
     checks = []
     for driver in drivers:
         if left := driver.leftovers():
-            status = f"{len(left)} of dead runs: {', '.join(each.what for each in left)}"
+            status = f"{len(left)} of dead runs: {', '.join(leftover.what for leftover in left)}"
             checks.append(Check(f"leftovers of {driver.name}", False, status, f"{_sudo()}twinbed sweep", required=False))
     return checks
 
 
 def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Check]:
-    """What the topologies of a study need of this machine, each thing tried once: (topology, driver, params)."""
+    """Try once each thing that a study's topologies need from this machine: (topology, driver, params)."""
     wanted: dict[str, Ability] = {}
     contradictions: dict[str, Check] = {}
     refused: dict[Check, None] = {}
     for topology, driver, params in beds:
         refused |= dict.fromkeys(driver.check_topology(topology))
         if not driver.in_lab:
-            continue  # its switches are elsewhere
+            continue  # the switches are elsewhere
         kinds = list(params.kinds().values())
         for ability in needed(topology, own_kernels=all(kind.own_kernel for kind in kinds)):
             wanted.setdefault(ability.what, ability)
         for kind in kinds:
             if not isinstance(kind, HostSettings):
-                continue  # it sets nothing on hosts
+                continue  # nothing is set on such hosts
             try:
                 openvswitch.host_settings(topology, kind)
             except openvswitch.Unfit as error:
@@ -104,11 +143,11 @@ def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Ch
 
 
 def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Check]:
-    """Whether the machine has what the background loads of a study run on it: (driver, the load's params)."""
+    """Check that the machine has the programs that a study's background loads run on it: (driver, the load's params)."""
     checks: list[Check] = []
     for driver, load in loads:
         if driver.in_process and (load.programs() or load.machine_programs()):
-            status = f"the driver {driver.name} has no machines that it could load"
+            status = f"the driver {driver.name} has no machines to load"
             check = Check(f"{driver.name}: background", False, status, "for this testbed: no background load")
             checks += [] if check in checks else [check]
             continue
@@ -117,15 +156,15 @@ def backgrounds(loads: Sequence[tuple[AnyDriver, BackgroundParams]]) -> list[Che
                 what = f"{need.shows}, for background"
                 check = Check(what, need.path is not None, need.path or packages.absent([need]), packages.mend([need]))
             else:
-                status = f"the driver {driver.name} carries its hosts on no machine of its own"
+                status = f"the driver {driver.name} has no machine of its own under its hosts"
                 check = Check("background: where: machine", False, status, "where: hosts, clients or servers")
             checks += [] if check in checks else [check]
     return checks
 
 
 def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
-    """Whether the image has the programs that a study's instruments and background load need on hosts: (name, params). Where
-    there is no image, or can be none, ``machine`` says so."""
+    """Check that the image has the programs that instruments and background loads need on hosts: (name, params). ``machine``
+    reports a missing image."""
     needed = dict.fromkeys((program, name) for name, params in plugins for program in params.programs())
     try:
         image = find() if needed else None
@@ -136,7 +175,7 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
     checks = []
     for program, name in needed:
         path = shutil.which(program, path=":".join(str(image.rootfs / folder) for folder in _PROGRAM_FOLDERS))
-        status = "in the image" if path else "not in the image, and no package of Debian's"
+        status = "in the image" if path else "not in the image, and not in any package of Debian"
         checks.append(
             Check(f"{program}, for {name}", path is not None, status, f"choose another tool for {name}, such as irtt")
         )
@@ -144,14 +183,14 @@ def programs(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]])
 
 
 def confined(runs: Sequence[Run], drivers: Mapping[str, AnyDriver]) -> list[Check]:
-    """Whether what may run in labs alone is asked to run there."""
+    """Check that workloads which may run only in labs are asked to run there."""
     wrong = [run for run in runs if run.workload.params.lab_only and not is_in_a_lab(run, drivers)]
-    mend = "take containers or guests of this machine"
+    mend = "use containers or guests on this machine"
     return list(dict.fromkeys(Check(f"workload {run.workload.kind}", False, not_in_a_lab(run), mend) for run in wrong))
 
 
 def trials(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -> list[Check]:
-    """Whether the programs run that a study's instruments need on this machine: (name, params)."""
+    """Run the programs that a study's instruments need on this machine: (name, params)."""
     checks: list[Check] = []
     for name, params in plugins:
         for trial in params.trials() if isinstance(params, InstrumentParams) else ():
@@ -161,15 +200,17 @@ def trials(plugins: Sequence[tuple[str, InstrumentParams | BackgroundParams]]) -
             except process.ProcessFailed as error:
                 check = Check(what, False, str(error).replace("\n", " "), trial.mend)
             else:
-                said = (done.text or done.stderr.decode(errors="replace")).strip().splitlines()
-                check = Check(what, True, said[0] if said else f"`{' '.join(trial.argv)}`")
+                output = (done.text or done.stderr.decode(errors="replace")).strip().splitlines()
+                check = Check(what, True, output[0] if output else f"`{' '.join(trial.argv)}`")
             checks += [] if check in checks else [check]
     return checks
 
 
 def disk_space(folder: Path, needed_bytes: int, rates_known: bool) -> Check:
-    """Disk space for the runs that are still to be made. Where links have no rate, the traffic on them is a guess, and too
-    little space is no reason to refuse: a run whose disk is full fails, and nothing is lost."""
+    """Check the disk space for the runs that are still to be made.
+
+    Without a rate on links their traffic is a guess. Too little space is then not a reason to refuse: a run on a full disk
+    fails, and nothing is lost."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     status = f"{free / 1e9:.1f} GB free, at most {needed_bytes / 1e9:.1f} GB needed"
@@ -188,8 +229,8 @@ def _system() -> Check:
 def _user() -> Check:
     if os.geteuid() == 0:
         return Check("user", True, "root")
-    more = "" if more_ids() else "; its programs cannot be other users: that takes newuidmap and ids of yours in /etc/subuid"
-    status = f"user {os.geteuid()}, without root: a lab gets a user namespace of its own{more}"
+    more = "" if more_ids() else "; programs in it cannot have other users: that needs newuidmap and ids for you in /etc/subuid"
+    status = f"user {os.geteuid()}, without root: a lab gets its own user namespace{more}"
     return Check("user", True, status, required=False)
 
 
@@ -238,7 +279,7 @@ def _lab(captures: bool, system_calls: bool) -> list[Check]:
             _capture(lab, captures),
             _system_calls(lab, system_calls),
             _events(lab),
-            idle_cpus.check(lab, own_cpus()),
+            idle_cpus(lab, own_cpus()),
         ]
 
 
@@ -251,7 +292,7 @@ def _try(lab: Lab, what: str, argv: list[str], stdin: str, module: str) -> Check
 
 
 def _capture(lab: Lab, required: bool) -> Check:
-    """Only a capture that really begins shows whether tcpdump may change its user, as it does before it writes a file."""
+    """Begin a capture: only that shows whether tcpdump may change its user, as it does before it writes a file."""
     argv = ["tcpdump", "-i", "lo", "-Z", "root", "-w", f"{lab.machine.artifacts}/trial.pcap"]
     program = lab.machine.start(argv, env={"LD_PRELOAD": f"{lab.machine.bin}/{PRELOAD}"})
     try:
@@ -264,7 +305,7 @@ def _capture(lab: Lab, required: bool) -> Check:
 
 
 def _system_calls(lab: Lab, required: bool) -> Check:
-    """Counting system calls of containers. Guests have a kernel of their own, in which it works."""
+    """Count system calls as for containers. Guests have their own kernel, in which it works."""
     count = f"{lab.machine.artifacts}/trial.count"
     program = lab.machine.start(["twinbed-probe", "syscalls", "count", "--out", count])
     try:
@@ -274,14 +315,14 @@ def _system_calls(lab: Lab, required: bool) -> Check:
         header = lab.machine.read(count).decode(errors="replace").splitlines()
     except HostError as error:
         mend = "a kernel of 5.8 or newer with BPF" if os.geteuid() == 0 else "run as root"
-        advice = f"{mend}; guests (driver: qemu) count their own, and `twinbed chain` reads what strace writes"
+        advice = f"{mend}; guests (driver: qemu) count their own calls, and `twinbed chain` reads strace's output"
         return Check("system calls", False, str(error).replace("\n", " "), advice, required)
     method = next((line.partition(" ")[2] for line in header if line.startswith("method ")), "an unknown method")
     return Check("system calls", True, f"counted by {method} in a trial lab", required=required)
 
 
 def _events(lab: Lab) -> Check:
-    """Counting the kernel's events. What is refused is null in results, so that it is never required."""
+    """Count the kernel's events. Refused events are null in results, so the check is never required."""
     file = f"{lab.machine.artifacts}/trial.events"
     program = lab.machine.start(["twinbed-probe", "events", "--out", file, "--share", "1"])
     try:
@@ -298,7 +339,7 @@ def _events(lab: Lab) -> Check:
         if line.startswith("refused "):
             _, source, event, reason = line.split(" ", 3)
             refused.setdefault(reason, []).append(event)
-            works &= source == "kvm"  # which no machine without guests needs
+            works &= source == "kvm"  # only a machine with guests needs it
     status = f"counted in a trial lab: {', '.join(counted) or 'none'}"
     why = "".join(f"; null: {', '.join(events)} ({reason})" for reason, events in refused.items())
     mend = "a kernel of 5.8 or newer with BTF" if os.geteuid() == 0 else "run as root"
@@ -307,7 +348,7 @@ def _events(lab: Lab) -> Check:
 
 def _cgroups() -> Check:
     root = cgroup_root()
-    status = str(root) if root else "no control group can be made by this user; hosts are not accounted apart"
+    status = str(root) if root else "this user cannot make control groups; hosts are not accounted for separately"
     return Check("control groups", root is not None, status, "run as root", required=False)
 
 

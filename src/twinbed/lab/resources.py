@@ -1,8 +1,8 @@
-"""Whether this machine can carry the runs of a study: memory, processes and file descriptors.
+"""Checks that this machine can carry the runs of a study: memory, processes and file descriptors.
 
-What a host takes is said by its settings (``contracts/params``), what a program takes by the command that a plugin plans.  All
-other figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and UDP, on Linux 6.12 with Python
-3.11.  What a run takes grows by the same with every pair: hosts, links, and the programs on them.
+A host's need comes from its settings (``contracts/params``), a program's from the command that a plugin plans.  All other
+figures were measured with 1, 10 and 40 container pairs and 1 to 4 guest pairs, HTTP and UDP, on Linux 6.12 with Python 3.11.
+Each pair adds the same to the need of a run: hosts, links, and the programs on them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from twinbed.model.topology import Topology
 from twinbed.study.run import Run
 
 OWN_BYTES = 128 * 2**20
-"""The controller takes 110 to 150 MB beyond what it has when it only plans, with the lab."""
+"""The controller takes 110 to 150 MB more with a lab than when it only plans."""
 OWN_TASKS = 40
 AGENT_DESCRIPTORS = 160
-"""Of the agent that starts hosts and programs on the machine, the process that has most files open. Besides three for every
-program on the machine, of which each host is one: 7, 8 of a program that is just being started,
-and for each of the 16 hosts that are set up side by side 5 of a short program and 4 of the one before it, which are closed a
-moment after its end is reported. On a busy machine up to 40 were seen, on a quiet one 27."""
+"""Descriptors of the agent that starts hosts and programs on the machine: the process with most open files.
+
+It has three for each program on the machine (a host is one), and 7 more. A program that is being started takes 8. Each of the
+16 hosts that are set up side by side takes 5 for a short program, and 4 for the one before, which are closed a moment after its
+end is reported. Up to 40 were seen on a busy machine, 27 on a quiet one."""
 DESCRIPTORS_OF_A_PROGRAM = 3
 _MENDS = {
     MEMORY: "smaller hosts or buffers, or a machine with more",
@@ -42,7 +43,7 @@ _MENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a run takes of the machine."""
+    """The resources that a run takes from the machine."""
 
     host_bytes: int
     """Memory of all hosts, with the programs on them."""
@@ -58,7 +59,7 @@ class Need:
 
 
 def need(run: Run, pairs: int, plugins: Plugins) -> Need:
-    """The need of the run as it would be with so many pairs."""
+    """Return the need of the run if it had this many pairs."""
     topology = run.topology.model_copy(update={"pairs": pairs})
     plan, kinds = layout(topology), _kinds(run, topology)
     of_host: dict[str, list[Command]] = {host: [] for host in kinds}
@@ -85,8 +86,8 @@ def need(run: Run, pairs: int, plugins: Plugins) -> Need:
 
 
 def checks(runs: Iterable[Run], plugins: Plugins, available: Mapping[str, Limit] | None) -> list[Check]:
-    """What the machine lacks, each thing with the cells that it is about. Nothing where it lacks nothing, or where what it has
-    is not known."""
+    """Return a check for each thing that the machine lacks, with its cells. Empty where nothing is lacking or ``available`` is
+    not known."""
     cells: dict[tuple[str, str, str], list[str]] = {}
     for run in _of_cells(runs):
         needed = need(run, run.topology.pairs, plugins)
@@ -99,28 +100,28 @@ def checks(runs: Iterable[Run], plugins: Plugins, available: Mapping[str, Limit]
                 name = ", ".join(f"{factor} {level_text(level)}" for factor, level in run.levels.items())
                 mend = f"{fit}; fewer pairs, {_MENDS[what]}"
                 cells.setdefault((what, _text(run, what, needed, limit), mend), []).append(name)
-    return [Check(f"{what}, {_names(of)}", False, text, mend) for (what, text, mend), of in cells.items()]
+    return [Check(f"{what}, {_names(names)}", False, text, mend) for (what, text, mend), names in cells.items()]
 
 
 def descriptors(runs: Iterable[Run], plugins: Plugins) -> int:
-    """Files that one process holds open in the largest of the runs."""
+    """Return how many files one process holds open in the largest run."""
     return max((need(run, run.topology.pairs, plugins).descriptors for run in _of_cells(runs)), default=0)
 
 
 def _of_cells(runs: Iterable[Run]) -> Iterable[Run]:
-    """One run of each cell; none of those whose hosts are all elsewhere."""
+    """Return one run of each cell that has hosts on this machine."""
     of_cells = {tuple(run.levels.items()): run for run in runs}.values()
     return [run for run in of_cells if any(kind.host_need() for kind in run.testbed.params.kinds().values())]
 
 
 def _most_pairs(run: Run, plugins: Plugins, what: str, needed: int, limit: int) -> int:
-    """The most pairs, fewer than the run has, that there is enough for; 0: not for one."""
+    """Return the most pairs, fewer than the run's, that the machine can carry; 0 where it cannot carry one."""
     one = need(run, 1, plugins).of(what)
     return 0 if one > limit else 1 + (limit - one) * (run.topology.pairs - 1) // (needed - one)
 
 
 def _kinds(run: Run, topology: Topology) -> dict[str, DriverParams]:
-    """Host -> the settings that it is made with. Bystanders have those of the hosts that they are made like."""
+    """Return host -> the settings with which it is made. Bystanders have the settings of the hosts that they resemble."""
     kinds = run.testbed.params.kinds()
     pairs = (*topology.names(), *topology.bystander_names())
     ends = {name: kinds[role] for pair in pairs for name, role in zip(pair, ("client", "server"), strict=True)}
@@ -130,7 +131,7 @@ def _kinds(run: Run, topology: Topology) -> dict[str, DriverParams]:
 def _commands(
     run: Run, topology: Topology, plan: Layout, kinds: Mapping[str, DriverParams], plugins: Plugins
 ) -> Iterator[Command]:
-    """The programs that run while the workload does."""
+    """Yield the commands that run during the workload."""
     pairs, bystanders = (
         [(client, server, plan.addresses[server]) for client, server in names]
         for names in (topology.names(), topology.bystander_names())
@@ -148,7 +149,7 @@ def _commands(
 
 
 def _targets(plan: Layout, kinds: Mapping[str, DriverParams], pairs: Sequence[tuple[str, str, str]]) -> Iterator[Target]:
-    """The targets that a testbed in a lab gives to instruments."""
+    """Yield the targets that a testbed in a lab gives to instruments."""
     ends = [nics[0] for host, nics in plan.nics.items() if host not in plan.routers and host not in plan.bystanders]
     for machine in plan.machines:
         yield Target(machine, {nic.port: nic.host for nic in ends if nic.machine == machine}, captures=True)
@@ -161,7 +162,7 @@ def _targets(plan: Layout, kinds: Mapping[str, DriverParams], pairs: Sequence[tu
 
 
 def _names(cells: Sequence[str]) -> str:
-    """The first, and how many more."""
+    """Return the first name, and how many more there are."""
     more = len(cells) - 1
     return cells[0] + (f" and {more} more cell{'s' if more > 1 else ''}" if more else "")
 

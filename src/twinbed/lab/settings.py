@@ -1,16 +1,16 @@
-"""Settings that every kind of host takes from its kernel, each made on a trial NIC and read back as in a run."""
+"""Trials of the settings that every host takes from its kernel: each is made on a trial NIC and read back as in a run."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-from twinbed.contracts.bed import Applied
+from twinbed.contracts.bed import Applied, differences
 from twinbed.contracts.check import Check
 from twinbed.contracts.host_settings import OFFLOADS, HostSettings
 from twinbed.hosts.agent import AgentHost, cpus_allowed
 from twinbed.hosts.error import HostError
-from twinbed.links import coalescing, network, routes
+from twinbed.links import network
 
 _NIC = "trial0"
 _PEER = "trial1"
@@ -19,11 +19,11 @@ _NETWORK = "192.0.2.0/24"
 _JUMBO_BYTES = 9000
 _BUFFER_BYTES = 262_144
 _CONGESTION_CONTROLS = {"reno": "tcp", "cubic": "tcp_cubic", "bbr": "tcp_bbr", "dctcp": "tcp_dctcp"}
-"""Congestion controls that studies ask for, and the kernel module of each."""
+"""Congestion control -> its kernel module."""
 
 
 def trials(machine: AgentHost) -> list[Check]:
-    """Made on the machine's side of a lab, in its own network namespace. Raises HostError where no NIC can be made."""
+    """Try all settings on the machine's side of a lab, in its network namespace. Raises HostError where no NIC can be made."""
     machine.run(["ip", "-batch", "-"], stdin=f"link add {_NIC} type veth peer name {_PEER}\n".encode())
     checks = [_offload(machine, name) for name in OFFLOADS]
     checks.append(_tried("mtu: 9000", lambda: _mtu(machine), "use an MTU of 1500"))
@@ -53,20 +53,20 @@ def _offload(machine: AgentHost, name: str) -> Check:
 
 
 def _congestion_control(machine: AgentHost, name: str, module: str) -> Check:
-    there = machine.read(network.CONGESTION_CONTROLS).decode(errors="replace").split()
+    available = machine.read(network.CONGESTION_CONTROLS).decode(errors="replace").split()
 
     def asked() -> list[Applied]:
-        if name not in there:
-            raise HostError(f"the kernel has {', '.join(there)}")
+        if name not in available:
+            raise HostError(f"the kernel has only {', '.join(available)}")
         return _sysctls(machine, HostSettings(congestion_control=name))
 
     sudo = "" if os.geteuid() == 0 else "sudo "
     # A network namespace may choose only from those that the machine allows to everybody.
-    allowed = f"{sudo}sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join(there)}'"
+    allowed = f"{sudo}sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join(available)}'"
     return _tried(
         f"congestion_control: {name}",
         asked,
-        f"{allowed if name in there else f'{sudo}modprobe {module}'}; guests have a kernel of their own",
+        f"{allowed if name in available else f'{sudo}modprobe {module}'}; guests have their own kernel",
     )
 
 
@@ -77,14 +77,14 @@ def _sysctls(machine: AgentHost, settings: HostSettings) -> list[Applied]:
 
 def _coalescing(machine: AgentHost) -> list[Applied]:
     settings = HostSettings(coalescing="off")
-    coalescing.set_coalescing(machine, _NIC, settings)
-    return coalescing.applied_coalescing(machine, _NIC, settings)
+    network.set_coalescing(machine, _NIC, settings)
+    return network.applied_coalescing(machine, _NIC, settings)
 
 
 def _routes(machine: AgentHost, settings: HostSettings) -> list[Applied]:
     machine.run(["ip", "-batch", "-"], stdin=f"link set {_NIC} up\nroute replace {_NETWORK} dev {_NIC}\n".encode())
-    routes.set_tcp(machine, [_NIC], settings)
-    return routes.applied_tcp(machine, [_NIC], settings)
+    network.set_route_metrics(machine, [_NIC], settings)
+    return network.applied_route_metrics(machine, [_NIC], settings)
 
 
 def _mtu(machine: AgentHost) -> list[Applied]:
@@ -110,10 +110,8 @@ def _cpus(machine: AgentHost) -> Check:
 
 def _tried(what: str, setting: Callable[[], list[Applied]], mend: str) -> Check:
     try:
-        wrong = [item for item in setting() if not item.agrees]
+        wrong = differences(setting())
     except HostError as error:
         return Check(what, False, " ".join(str(error).split()), mend, required=False, group="parameter")
-    if wrong:
-        differences = "; ".join(f"{item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong)
-        return Check(what, False, differences, mend, required=False, group="parameter")
-    return Check(what, True, "set and read back in a trial lab", required=False, group="parameter")
+    status = wrong or "set and read back in a trial lab"
+    return Check(what, not wrong, status, mend if wrong else "", required=False, group="parameter")

@@ -1,4 +1,7 @@
-"""The loop over a study's runs: what is done is skipped, what fails is recorded, and the study goes on."""
+"""The loop over a study's runs: finished runs are skipped, failures are recorded, and the study goes on.
+
+It reports events to a listener: a line in the log, a bar on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import TypeAlias
 
 import twinbed
 from twinbed.contracts.bed import Facts
@@ -17,7 +21,6 @@ from twinbed.hosts.hand_over import take_over
 from twinbed.hosts.lab import reclaim
 from twinbed.hosts.passport import own_cpus
 from twinbed.image import Image
-from twinbed.lab.event import Listener, PhaseBegan, RunEnded, StudyBegan
 from twinbed.lab.execution import Outcome, RunFailed, execute
 from twinbed.linkcheck import depends_on
 from twinbed.links.layout import layout
@@ -33,8 +36,52 @@ from twinbed.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
+class StudyBegan:
+    total: int
+    done: int
+    at_once: int = 1
+    """Machines that make runs at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBegan:
+    run: Run
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    run: Run
+    status: Status
+    seconds: float
+    failed_phase: Phase | None
+    reason: str | None
+    machine: str = ""
+    """The fleet's machine that made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineJoined:
+    name: str
+    machines: int
+    """The number of machines now."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLeft:
+    name: str
+    reason: str
+    machines: int
+    """The number of machines that remain."""
+
+
+Event: TypeAlias = StudyBegan | PhaseBegan | RunEnded | MachineJoined | MachineLeft
+Listener: TypeAlias = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
-    """How many of the planned runs are complete, have failed (now or earlier), and were left for later."""
+    """How many of the planned runs are complete, have failed (now or earlier), and remain to be made."""
 
     complete: int
     failed: int
@@ -56,12 +103,11 @@ def carry_out(
     goes_on: Callable[[int], bool] | None = None,
     on_made: Callable[[str], None] = lambda run: None,
 ) -> Ending:
-    """Make the runs that are missing, in the study's order, into ``folder``, which the caller has locked.
+    """Make the missing runs, in the study's order, into ``folder``, which the caller has locked.
 
-    ``installed`` may be None where nothing is missing.  ``only`` is as for ``chosen``.  Without ``keep_going`` the first
-    failure ends the loop.  ``goes_on`` is asked after each block, by its number, whether the study needs another; the runs
-    of blocks that nobody asked for are neither planned nor left.  ``on_made`` is called with each run's id when it is in the
-    folder, before the next one begins.
+    ``installed`` may be None where nothing is missing.  ``only``: as for ``chosen``.  ``keep_going``: go on after a failure.
+    ``goes_on``: returns, given a block's number, whether the study needs the next block. Runs of blocks that it does not need
+    are neither planned nor counted.  ``on_made``: called with each run's id once the run is in the folder.
     """
     folder.write("study.yaml", study.source)
     wanted = chosen(runs, only)
@@ -98,7 +144,7 @@ def carry_out(
 
 
 def write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
-    """study.json, with the runs that are planned."""
+    """Write study.json, with the planned runs."""
     planned = [_planned(run) for run in runs]
     decided_after = _decided_after(folder, study)
     after = {"exclude_decided_after": decided_after} if decided_after else {}
@@ -106,7 +152,7 @@ def write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
 
 
 def _decided_after(folder: Folder, study: Study) -> int:
-    """How many runs there were when the study came to leave runs out for these cautions: 0 where it said so from the first."""
+    """Return the number of runs that existed when the study began to exclude these cautions; 0 if it did from the start."""
     try:
         before = loads(folder.tree.read("study.json"))
         same = tuple(before.get("exclude_cautions", ())) == study.exclude_cautions
@@ -116,12 +162,12 @@ def _decided_after(folder: Folder, study: Study) -> int:
 
 
 def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: bool) -> list[Run]:
-    """The runs that are still to be made, by their states in the results."""
+    """Return the runs that are still to be made, by their states in the results."""
     return [run for run in runs if states[run.id] is None or (retry_failed and states[run.id] == Status.FAILED)]
 
 
 def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, listener: Listener, machine: str = "") -> RunEnded:
-    """Makes one run, into ``folder``; ``machine`` is the member of a fleet that this is."""
+    """Make one run into ``folder``; ``machine`` is the name of this machine in a fleet."""
     unfinished = folder.begin(run.id)
     site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus(), run.seed)
     image = None if plugins.drivers[run.testbed.kind].in_process else installed.image
@@ -146,7 +192,7 @@ def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             removed = take_over(site.artifacts, layout(run.topology).machines)
         if removed and failed_phase is None:
             failed_phase = Phase.COLLECT
-            reason = f"artifacts are plain files of limited size; what hosts left besides was removed: {', '.join(removed)}"
+            reason = f"artifacts must be plain files of limited size; others were removed: {', '.join(removed)}"
         status = Status.FAILED if failed_phase else Status.COMPLETE
         record = run.record(
             status=status,
@@ -173,7 +219,7 @@ def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
 
 @dataclass(frozen=True, slots=True)
 class _LinkChecks:
-    """The link checks that are kept in the results folder; one that was made with other settings does not count."""
+    """The link checks in the results folder, without those made with other settings."""
 
     folder: Folder
 
@@ -209,8 +255,9 @@ def _planned(run: Run) -> PlannedDocument:
 
 
 def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
-    """The runs that ``only`` names: by the beginning of an id, or by factor=level, where levels of the same factor are
-    alternatives and different factors must all match. All of them where it is empty."""
+    """Return the runs that ``only`` names, or all where it is empty.
+
+    An item is the beginning of an id, or factor=level. Levels of one factor are alternatives; all factors must match."""
     prefixes = tuple(item for item in only if "=" not in item)
     levels: dict[str, set[str]] = {}
     for item in only:
@@ -229,5 +276,5 @@ def chosen(runs: Sequence[Run], only: Sequence[str]) -> list[Run]:
 
 
 def _as_written(level: Level) -> str:
-    """A level as a study file writes it."""
+    """Return a level as a study file writes it."""
     return json.dumps(level) if level is None or isinstance(level, bool) else str(level)

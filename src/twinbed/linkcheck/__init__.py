@@ -1,12 +1,11 @@
-"""Measures what a bed's links really do, with the bed's own hosts and settings, before the first run of a cell.
+"""The link check measures a bed's links, with the bed's own hosts and settings, before the first run of a cell.
 
-Plan: ``probe_flow`` says what is sent to show rate and burst, ``train`` what is sent to show delay, jitter and loss.
-Capture: a train of packets (irtt, ``train``), and a flow each way (iperf3, ``flow``) that is faster than the link.  Flows are
-captured behind the shaper: at the machine's port of the receiving host's link, or on that host where there is no machine
-(``ends``, ``timestamps``).  Judge: ``judge_rate`` and ``judge_delay``.
+A train of packets (irtt, ``train``) shows delay, jitter and loss.  A flow each way (iperf3, ``flow``, planned by
+``probe_flow``) that is faster than the link shows rate and burst, which ``judge_rate`` judges.  Flows are captured behind the
+shaper: at the machine's port of the receiving host's link, or on the host where there is no machine (``ends``).
 
-Pairs are measured one after another while that takes little time; the links of the others are read back only, and the check
-says which.
+Pairs are measured one after another while that takes little time. The links of other pairs are only read back, and the check
+names the measured ones.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ from twinbed.study.run import Run
 
 LIMIT_S = 60.0
 OTHERS_S = 5.0
-"""Until how long after the start another pair is begun: five pairs or so; more on fast machines, fewer on slow ones."""
+"""The time after the start until which another pair is begun: enough for about five pairs."""
 _FLUSH = ("ip", "tcp_metrics", "flush", "all")
 _NOT_KEPT = "/proc/sys/net/ipv4/tcp_no_metrics_save"
 
 
 def asks(link: Link) -> bool:
-    """Whether the study asks anything of the links that can be measured."""
+    """Return whether the study sets anything on its links that can be measured."""
     return link.rate is not None or link.emulates
 
 
 def programs(link: Link) -> list[str]:
-    """Programs that hosts need for the check, in addition to what every run needs."""
+    """Return the programs that hosts need for the check, in addition to those of every run."""
     return ["iperf3"] * (link.rate is not None) + ["irtt"] * link.emulates
 
 
 def depends_on(run: Run) -> Depends:
-    """The settings of a run that a check of its links depends on."""
+    """Return the settings of a run on which a check of its links depends."""
     settings = run.settings()
     return {"testbed": settings["testbed"], "topology": settings["topology"]}
 
 
 def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
-    """Measures pair after pair, while there is time. None where the testbed has no place to capture its links at. Raises
+    """Measure pair after pair, while there is time. Return None where the testbed has no place to capture its links. Raises
     HostError where a program fails."""
-    # With NumPy, which a study that has nothing left to do does not need.
+    # These need NumPy, which a study without missing runs does not.
     from twinbed.linkcheck.flow import flow_figures
     from twinbed.linkcheck.train import train_figures
 
@@ -85,9 +84,10 @@ def measure(run: Run, bed: Bed, site: Site) -> LinkCheck | None:
 
 
 class _Forgetful:
-    """A host whose kernel does not keep what the check's connections taught it of their peers (their congestion windows), which
-    would make the first run of a cell unlike the others. Where only real root may delete that, as in a lab made without root,
-    nothing is kept in the first place."""
+    """A host whose kernel forgets what the check's connections taught it about their peers (congestion windows).
+
+    Otherwise the first run of a cell would differ from later ones. Where only real root may delete this memory, as in a lab
+    made without root, the kernel is set to keep nothing."""
 
     def __init__(self, host: Host) -> None:
         self.host = host

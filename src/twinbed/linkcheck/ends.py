@@ -1,4 +1,4 @@
-"""Where a pair's links can be captured, and which devices emulate them."""
+"""The ends of a pair's links: where these can be captured, and which devices emulate them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ends:
 
 
 def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
-    """None where the testbed has no place to see the pair's links from."""
+    """Return a pair's ends; None where the testbed has no place to capture its links."""
     own: dict[str, tuple[str, str]] = {}
     port: dict[str, tuple[str, str]] = {}
     for target in bed.targets:
@@ -48,14 +48,14 @@ def find_ends(run: Run, bed: Bed, client: str, server: str) -> Ends | None:
 
 
 def qdiscs(host: Host, device: str) -> list[Qdisc]:
-    """What ``tc`` lists of a device, with counters. Raises HostError where that cannot be read."""
+    """Return the qdiscs of a device, with counters. Raises HostError where the output of tc cannot be read."""
     listing = host.run(["tc", "-j", "-s", "qdisc", "show", "dev", device]).stdout
     with understood(host):
         return list(loads(listing or b"[]"))
 
 
 def passed_and_dropped(host: Host, device: str) -> tuple[int, int] | None:
-    """How many packets have passed what emulates at a device, and how many it has dropped; None where nothing does."""
+    """Return how many packets passed a device's emulator, and how many it dropped; None where there is no emulator."""
     listing = host.run(["ip", "-j", "-s", "link", "show"]).stdout
     with understood(host):
         counts = {shown["ifname"]: shown["stats64"] for shown in loads(listing or b"[]")}

@@ -10,7 +10,7 @@ from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.host import Host, Program
 from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.hosts.stage import Stage
-from twinbed.linkcheck import judge_rate, probe_flow, timestamps
+from twinbed.linkcheck import judge_rate, probe_flow
 from twinbed.linkcheck.ends import Ends, qdiscs
 from twinbed.linkcheck.judge_rate import CapturePoint, QueueSample
 from twinbed.linkcheck.probe_flow import Flow
@@ -21,21 +21,21 @@ from twinbed.model.topology import Link, Topology
 from twinbed.readers import tcpdump
 
 _PORT = 5299
-"""Each host has its own server, which serves once: a server may be busy for a moment after its client has left."""
+"""The servers' port. Each host has its own server, which serves once: a server may be busy just after its client has left."""
 _FROM_PORTS = range(20_000, 30_000)
-"""Below those that kernels give by themselves. Each flow comes from another one: which end closes first is chance, and the
-client's port is then taken for a minute, also for a check of the same hosts by another twinbed."""
+"""Clients' ports, below those that kernels choose. Each flow uses another port: if the client happens to close first, its port
+is taken for a minute, also for another twinbed that checks the same hosts."""
 _WARM_UP_PORT, _WARM_UP_BYTES = 5298, 2**17
 _WARM_UP_LIMIT_S = 30.0
 _START_S = 3.0
-"""What a flow may take longer than the link needs for it, beyond what iperf3 took for the warm-up: a busy machine may halt
-either end for a second or two."""
+"""The extra time of a flow beyond the link's need and iperf3's time for the warm-up: a busy machine may stall either end for a
+second or two."""
 _SAMPLE_S = 0.03
 _CONTROL_BYTES = 1500
-"""What iperf3 sends to begin and to end."""
+"""Bytes that iperf3 sends to begin and to end."""
 _DRAIN_LIMIT_S, _DRAIN_FACTOR = 5.0, 1.5
 _SLOWEST_UNBOUNDED = 10**8
-"""From this rate up a TCP sender's queue drains soon enough; below, its buffers are kept small."""
+"""The rate from which a TCP sender's queue drains soon enough; below it, buffers are kept small."""
 _BUFFER = "128K"
 _BUFFER_BYTES = 8 * 2**20
 _SNAPLEN = 96
@@ -43,7 +43,7 @@ _TERMINATE = 15
 
 
 def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list[Figure]:
-    """Measures rate and burst one way, then the other way. The buckets are full at the end, as they were at the start."""
+    """Measure rate and burst one way, then the other way. The buckets are full at the end, as at the start."""
     link = topology.link
     ways = ((ends.client, ends.server), (ends.server, ends.client))
     if why_not := probe_flow.why_not(link, topology.uplink):
@@ -64,7 +64,7 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
         place, _ = ends.seen_at[receiver]
         host = bed.hosts[place]
         with understood(host):
-            packets = timestamps.read(host.read(f"{host.artifacts}/{_file(receiver)}"), link.mtu)
+            packets = probe_flow.read(host.read(f"{host.artifacts}/{_file(receiver)}"), link.mtu)
         captured = CapturePoint(at_the_shaper=place != receiver, samples=of_way)
         figures += judge_rate.judge_flow(f"{sender} to {receiver}", packets, link, captured)
     time.sleep(max(0.0, refilled_at_s - time.monotonic()))
@@ -72,10 +72,10 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
 
 
 def _warm_up(ends: Ends, bed: Bed, stage: Stage) -> float:
-    """One small exchange on each host with itself, which no link carries. An emulated guest takes seconds to start iperf3 for
-    the first time, and less after that.
+    """Exchange a little on each host with itself, over no link. An emulated guest takes seconds to start iperf3 the first
+    time.
 
-    Returns what the slower host took, in seconds: the longest that iperf3 may take there before it sends.
+    Returns the slower host's time in seconds: the longest that iperf3 may take there before it sends.
     """
     serve = ("iperf3", "-s", "-p", str(_WARM_UP_PORT))
     hosts, ready = (ends.client, ends.server), Ready(listening=_WARM_UP_PORT)
@@ -91,7 +91,7 @@ def _warm_up(ends: Ends, bed: Bed, stage: Stage) -> float:
 
 
 def _file(receiver: str) -> str:
-    """Is not called *.pcap, because these packets do not belong to the run."""
+    """Name the capture; not *.pcap, because its packets do not belong to the run."""
     return f"link-check.{receiver}.cap"
 
 
@@ -106,9 +106,8 @@ def _capture(ends: Ends, receiver: str, port: int) -> Command:
 def _flow(
     ends: Ends, link: Link, planned: Flow, bed: Bed, way: tuple[str, str], port: int, start_s: float
 ) -> list[QueueSample]:
-    """Sends as fast as it goes until all is sent, or it has taken ``start_s`` longer than the link needs, and waits until no
-    queue holds any of it. Returns samples of the shaper's queue while the flow ran, from the first to the last in which packets
-    waited."""
+    """Send as fast as possible until all is sent, or for at most ``start_s`` longer than the link needs; wait until queues are
+    empty. Returns samples of the shaper's queue, from the first to the last in which packets waited."""
     assert link.rate is not None
     sender, receiver = way
     ask = ["iperf3", "-c", bed.addresses[receiver], "-p", str(_PORT), "--cport", str(port), *planned.arguments()]
@@ -129,7 +128,7 @@ def _flow(
 
 
 def _shaper(ends: Ends, sender: str, receiver: str) -> tuple[str, str]:
-    """The place and the device that hold a flow back: the machine's port towards the receiver, else the sender's own NIC."""
+    """Return the place and the device that shape a flow: the machine's port towards the receiver, or the sender's NIC."""
     place, interface = ends.seen_at[receiver]
     return (place, interface) if place != receiver else ends.seen_at[sender]
 
@@ -147,14 +146,15 @@ def _until_ended(program: Program, limit_s: float) -> None:
 
 
 def _failed(program: Program) -> None:
-    """iperf3 has an exit code both when it was ended and when it failed by itself; its output tells which."""
+    """Raise ProgramFailed if iperf3 failed. It has an exit code also when it was ended; only its output shows the
+    difference."""
     done = program.wait(5.0)
     if done.code not in (0, None) and b"interrupt" not in done.stderr + done.stdout:
         raise ProgramFailed(program.host, program.argv, done.why, done.stderr or done.stdout)
 
 
 def _until_drained(bed: Bed, ends: Ends, link: Link) -> None:
-    """Waits: what a flow left in queues would be counted for the next one."""
+    """Wait until queues are empty: packets in them would count for the next flow."""
     assert link.rate is not None
     for place, device in {ends.seen_at[ends.client], ends.seen_at[ends.server]}:
         left = _sample(bed.hosts[place], device).waiting_bytes

@@ -1,5 +1,5 @@
-"""Which switches, trunks, VLANs and queueing disciplines work on this machine. Each is made in a trial lab of its own and
-read back, as in a run; nothing is concluded from versions.
+"""Trials of the switches, trunks, VLANs and queueing disciplines of this machine. Each is made in its own trial lab and read
+back, as in a run; nothing is concluded from versions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from twinbed.contracts.bed import Applied
+from twinbed.contracts.bed import Applied, differences
 from twinbed.contracts.check import Check
 from twinbed.contracts.place import MACHINE
 from twinbed.hosts import packages, scratch
@@ -47,14 +47,14 @@ _BRIDGE_MENDS = {
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """One thing that a study may need, the smallest topology that shows it, and what would mend it."""
+    """One thing that a study may need, the smallest topology that shows it, and its fix."""
 
     what: str
     topology: Topology
 
     @property
     def basis(self) -> Ability | None:
-        """For an ability that needs more than a switch: the switch alone."""
+        """Return the switch alone, for an ability that needs more than a switch."""
         plain = Topology(switch=self.topology.switch)
         return None if self.topology == plain else Ability(f"switch: {plain.switch}", plain)
 
@@ -84,7 +84,7 @@ def _switch(**how: object) -> Ability:
 
 
 def every() -> list[Ability]:
-    """All that a study can ask for."""
+    """Return everything that a study can ask for."""
     fields = Topology.model_fields
     abilities = []
     for kind in get_args(fields["switch"].annotation):
@@ -94,7 +94,7 @@ def every() -> list[Ability]:
 
 
 def needed(topology: Topology, *, own_kernels: bool = False) -> list[Ability]:
-    """What a topology needs of this machine's kernel; ``own_kernels``: its hosts bring theirs."""
+    """Return what a topology needs from this machine's kernel; ``own_kernels``: its hosts have their own."""
     kind = topology.switch
     abilities = [_switch(switch=kind)]
     if topology.vlan is not None:
@@ -115,7 +115,7 @@ def needed(topology: Topology, *, own_kernels: bool = False) -> list[Ability]:
 
 
 def abilities(probe: Path, wanted: Sequence[Ability] | None = None, *, required: bool = False) -> list[Check]:
-    """Try ``wanted``, or everything. Where a switch alone does not work, nothing is tried on it."""
+    """Try ``wanted``, or everything. Nothing is tried on a switch that does not work alone."""
     tried: dict[str, Check] = {}
     for ability in every() if wanted is None else wanted:
         basis = ability.basis and tried.get(ability.basis.what)
@@ -129,19 +129,16 @@ def abilities(probe: Path, wanted: Sequence[Ability] | None = None, *, required:
 
 def _try(probe: Path, ability: Ability, required: bool) -> Check:
     try:
-        wrong = [item for item in trial(probe, ability.topology) if not item.agrees]
+        wrong = differences(trial(probe, ability.topology))
     except TwinbedError as error:
-        return Check(ability.what, False, " ".join(str(error).split()), ability.mend, required)
+        wrong = " ".join(str(error).split())
     if wrong:
-        differences = "; ".join(
-            f"{item.subject}: {item.setting} should be {item.asked!r} but is {item.found!r}" for item in wrong
-        )
-        return Check(ability.what, False, differences, ability.mend, required)
+        return Check(ability.what, False, wrong, ability.mend, required)
     return Check(ability.what, True, "made and read back in a trial lab", required=required)
 
 
 def trial(probe: Path, topology: Topology) -> list[Applied]:
-    """A topology in a lab that is gone afterwards, with links whose other ends are on no host. Raises TwinbedError."""
+    """Make a topology in a trial lab, with links whose other ends are on no host, and read it back. Raises TwinbedError."""
     plan = layout(topology)
     with scratch.folder() as folder:
 

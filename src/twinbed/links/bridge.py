@@ -1,7 +1,7 @@
 """The Linux bridge as a switch, and the two kinds of link to a switch: a veth pair to a container, a tap to a guest.
 
-Plans are iproute2 batch text.  Spanning tree and multicast snooping are off and forwarding is at once, so that the switch
-sends nothing of its own; IPv6 is off for the same reason.
+Plans are iproute2 batch text.  Spanning tree, multicast snooping and the forwarding delay are off, so that the switch itself
+sends nothing; IPv6 is off for the same reason.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from twinbed.contracts.bed import Applied
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import Nic
-from twinbed.links.ports import Port
 
 QUIET = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 
@@ -26,51 +25,51 @@ class _Vlan(TypedDict):
 
 
 class ShownVlans(TypedDict):
-    """What VLANS prints of a port."""
+    """A port as VLANS prints it."""
 
     ifname: str
     vlans: Sequence[_Vlan]
 
 
 def switch(name: str, *, vlans: bool = False) -> str:
-    """With ``vlans`` a port is in no VLAN until it is put into one."""
+    """Plan a switch. With ``vlans`` a port is in no VLAN until it is put into one."""
     filtering = " vlan_filtering 1 vlan_default_pvid 0" if vlans else ""
     return f"link add {name} type bridge stp_state 0 forward_delay 0 mcast_snooping 0{filtering}\nlink set {name} up\n"
 
 
 def join(port: str, switch: str) -> str:
-    """A port becomes one of the switch."""
+    """Plan to make a device a port of the switch."""
     return f"link set {port} master {switch}\n"
 
 
 def vlan(port: Port) -> str:
-    """Batch text of `bridge`; empty where the switch knows no VLANs."""
+    """Plan a port's VLAN, as batch text of `bridge`; empty for a port without VLANs."""
     if port.access is not None:
         return f"vlan add dev {port.device} vid {port.access} pvid untagged\n"
     return f"vlan add dev {port.device} vid {port.tagged}\n" if port.tagged is not None else ""
 
 
 def veth(nic: Nic, mtu: int, namespace_pid: int) -> str:
-    """A link to the network namespace of a process."""
+    """Plan a link to the network namespace of a process."""
     pair = f"link add {nic.port} mtu {mtu} type veth peer name {nic.device} mtu {mtu} netns {namespace_pid}\n"
     return f"{pair}link set {nic.port} up\n"
 
 
 def pair(first: str, second: str, mtu: int) -> str:
-    """What joins two switches of one machine."""
+    """Plan the link between two switches of one machine."""
     made = f"link add {first} mtu {mtu} type veth peer name {second} mtu {mtu}\n"
     return f"{made}link set {first} up\nlink set {second} up\n"
 
 
 def tap(nic: Nic, mtu: int, queues: int = 1) -> str:
-    """A link to a guest's NIC; QEMU opens the tap by its name, once for each queue."""
+    """Plan a link to a guest's NIC; QEMU opens the tap by its name, once for each queue."""
     many = " multi_queue" if queues > 1 else ""
     return f"tuntap add dev {nic.port} mode tap vnet_hdr{many}\nlink set {nic.port} mtu {mtu} up\n"
 
 
 def address(nic: Nic, mtu: int, *, up: bool) -> str:
-    """Return the commands that give a host's NIC its hardware address, MTU and IP address. A NIC that is ``up`` is not brought
-    up again: QEMU's e1000 would receive nothing for a second."""
+    """Plan the hardware address, MTU and IP address of a host's NIC. A NIC that is ``up`` is not brought up again: QEMU's e1000
+    would receive nothing for a second."""
     device = f"link set {nic.device} address {nic.mac} mtu {mtu}\n"
     return f"{device}addr add {nic.address} dev {nic.device}\n" + ("" if up else f"link set {nic.device} up\n")
 
@@ -92,8 +91,8 @@ def applied_joined(port: Port, devices: Sequence[Device]) -> list[Applied]:
 
 
 def applied_vlan(port: Port, shown: Sequence[ShownVlans]) -> list[Applied]:
-    """``shown`` is what VLANS printed."""
-    vlans = [entry for one in shown if one["ifname"] == port.device for entry in one["vlans"]]
+    """Read back a port's VLANs from what VLANS printed."""
+    vlans = [entry for device in shown if device["ifname"] == port.device for entry in device["vlans"]]
     untagged = [entry["vlan"] for entry in vlans if "Egress Untagged" in entry.get("flags", ())]
     own = [entry["vlan"] for entry in vlans if "PVID" in entry.get("flags", ())]
     tagged = [entry["vlan"] for entry in vlans if "Egress Untagged" not in entry.get("flags", ())]
@@ -107,7 +106,7 @@ def applied_vlan(port: Port, shown: Sequence[ShownVlans]) -> list[Applied]:
 
 
 def applied_port(nic: Nic, mtu: int, kind: str, devices: Sequence[Device]) -> list[Applied]:
-    """Of the device, whatever switch it is on."""
+    """Read back a port's device, whatever switch it is on."""
     source = "ip -j -d link show"
     actual = next((device for device in devices if device.name == nic.port), None)
     return [

@@ -1,9 +1,9 @@
-"""Whether what hosts leave unfinished for their NICs is finished on the way, by trying it: TCP over a run's own links.
+"""A trial whether checksums that hosts leave to their NICs are completed on the way: TCP over a run's own links.
 
-With the NIC's checksum offload the kernel hands segments over with only the pseudo-header summed, a SYN as any other. A
-virtual NIC hands them on so, with a mark that Linux switches heed; a userspace datapath (Open vSwitch's netdev) has no place
-for the mark, and the receiving kernel drops the segments and counts them. A refusal of a connection is always finished by the
-kernel, so that asking a closed port tries the asking host's segments alone, and both ends of a pair have to ask.
+With checksum offload the kernel hands over segments that have only the pseudo-header summed, SYNs too. A virtual NIC passes
+them on with a mark that Linux switches heed. A userspace datapath (Open vSwitch's netdev) has no place for the mark, and the
+receiving kernel drops the segments and counts them. The kernel always completes the refusal of a connection. So asking a closed
+port tries only the segments of the asking host, and both ends of a pair have to ask.
 
 Source: https://docs.kernel.org/networking/checksum-offloads.html, and ``InCsumErrors`` of ``Tcp`` in /proc/net/snmp.
 """
@@ -26,19 +26,19 @@ _ANSWER_LIMIT_S = 2.5
 
 
 class Unfinished(HostError):
-    """A host's TCP segments arrive with checksums that nothing has finished."""
+    """A host's TCP segments arrive with incomplete checksums."""
 
     def __init__(self, sender: str, receiver: str, dropped: int) -> None:
         super().__init__(
-            f"{sender}: its TCP segments arrive at {receiver} with unfinished checksums ({dropped} dropped, by its {COUNTERS}):"
-            " the sender leaves them to its NIC, and what joins the two does not finish them, as a userspace datapath does not."
+            f"{sender}: TCP segments arrive at {receiver} with incomplete checksums ({dropped} dropped, by {COUNTERS} there):"
+            " the sender leaves them to its NIC, and nothing on the way completes them. A userspace datapath does not."
             " Set tx: off for this testbed",
         )
 
 
 def hold(bed: Bed, pairs: Sequence[tuple[str, str]]) -> None:
-    """Has both hosts of each pair ask the other. Raises Unfinished; that there is no answer for another reason is not told
-    here, as a firewall may have it so."""
+    """Let both hosts of each pair ask the other. Raises Unfinished. Other missing answers are not reported: a firewall may
+    cause them."""
     ways = [way for client, server in pairs for way in ((client, server), (server, client))]
 
     def ask(way: tuple[str, str]) -> None:
@@ -53,7 +53,8 @@ def hold(bed: Bed, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def dropped(host: Host) -> int | None:
-    """TCP segments that a host has dropped for their checksums since it booted; None where its kernel does not say."""
+    """Count the TCP segments that a host dropped for their checksums since it booted; None where its kernel has no such
+    count."""
     with contextlib.suppress(HostError, KeyError, ValueError):
         rows = [line.split() for line in host.read(COUNTERS).decode(errors="replace").splitlines() if line.startswith("Tcp:")]
         names, numbers = rows

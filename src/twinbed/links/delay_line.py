@@ -1,9 +1,8 @@
-"""Delay, jitter and loss at a switch's ports where the machine's kernel has no netem: by a program of twinbed's on the machine.
+"""Delay, jitter and loss at a switch's ports by a program on the machine, where the kernel has no netem.
 
-The port of a host's link is then not the switch's own. A veth pair stands between: the switch has its one end, and what arrives
-at the other is carried on to the port by `twinbed-probe delay`, later. Frames from the host go the other way without it, by a
-filter in the kernel. A rate is enforced at the port as ever, so that frames meet the delay first and then the shaper, as with
-netem beneath HTB.
+The port of a host's link is then not on the switch. A veth pair is between them: one end is on the switch, and `twinbed-probe
+delay` carries frames from the other end to the port, later. A filter in the kernel sends frames from the host past the program.
+The port enforces the rate as usual, so frames meet the delay first and then the shaper, as with netem under HTB.
 
     host == port --(filter)--> far end == near end == switch
                  <--(delay)---
@@ -50,7 +49,7 @@ _Line = TypedDict(
 
 
 def resolved(machine: AgentHost, topology: Topology) -> Topology:
-    """The topology with the emulator that this machine has, where the study leaves it open."""
+    """Return the topology with the emulator that this machine has, if the study leaves it open."""
     link = topology.link
     if link.emulator != "auto" or not link.at("switch").emulates:
         return topology
@@ -59,7 +58,7 @@ def resolved(machine: AgentHost, topology: Topology) -> Topology:
 
 
 def _has_netem(machine: AgentHost) -> bool:
-    """Whether its kernel makes one, on the loopback device, which carries nothing yet."""
+    """Try netem on the loopback device, which carries nothing yet."""
     made = machine.run(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"], check=False).code == 0
     if made:
         machine.run(["tc", "qdisc", "del", "dev", "lo", "root"])
@@ -67,13 +66,13 @@ def _has_netem(machine: AgentHost) -> bool:
 
 
 def shaped(link: Link) -> Link:
-    """What of a link is left for the port's queueing disciplines."""
+    """Return the part of a link that the port's queueing disciplines make."""
     queue = link.queue_packets if link.rate is not None else None
     return link.model_copy(update={"delay": None, "jitter": None, "loss": None, "queue": queue})
 
 
 def near(port: str) -> str:
-    """The switch's end of the pair."""
+    """Return the switch's end of the pair."""
     return f"n{port[1:]}"
 
 
@@ -82,13 +81,13 @@ def far(port: str) -> str:
 
 
 def pair(port: str, mtu: int) -> str:
-    """Batch text of `ip`. Nobody answers ARP there."""
+    """Plan the pair, as batch text of `ip`. Nobody answers ARP there."""
     made = f"link add {near(port)} mtu {mtu} type veth peer name {far(port)} mtu {mtu}\nlink set {far(port)} arp off up\n"
     return f"{made}link set {near(port)} up\n"
 
 
 def past(port: str) -> str:
-    """Batch text of `tc`: what comes from the host goes on to the switch."""
+    """Plan the way past the program, as batch text of `tc`: frames from the host go on to the switch."""
     return (
         f"qdisc add dev {port} ingress\n"
         f"filter add dev {port} ingress protocol all u32 match u32 0 0 action mirred egress redirect dev {far(port)}\n"
@@ -105,22 +104,22 @@ class DelayLine:
     running: Running
 
     def trouble(self) -> str | None:
-        return f"{self.machine.name}: the delay line ended: {_said(self.running)}" if self.running.ended else None
+        return f"{self.machine.name}: the delay line ended: {_error_text(self.running)}" if self.running.ended else None
 
     def applied(self) -> list[Applied]:
-        """What the program says that it does, and where frames go that pass it by."""
+        """Read back the program's settings, and the way of frames past it."""
         link, source = self.link, f"{PROBE} delay"
         with understood(self.machine):
-            found: _Set = loads(self.machine.read(self._file).splitlines()[0])
+            settings: _Set = loads(self.machine.read(self._file).splitlines()[0])
             result = []
             for port in self.ports:
-                carried = [far(port), port] in found["lines"]
+                carried = [far(port), port] in settings["lines"]
                 result += [
                     Applied(port, "emulator", "delay-line", "delay-line" if carried else None, source),
-                    Applied(port, "delay", link.delay or 0, found["delay_ns"] / _NS, source, _rounded(link.delay)),
-                    Applied(port, "jitter", link.jitter or 0, found["jitter_ns"] / _NS, source, _rounded(link.jitter)),
-                    Applied(port, "loss", link.loss or 0, found["loss"], source),
-                    Applied(port, "queue", link.queue_packets, found["limit"], source),
+                    Applied(port, "delay", link.delay or 0, settings["delay_ns"] / _NS, source, _rounded(link.delay)),
+                    Applied(port, "jitter", link.jitter or 0, settings["jitter_ns"] / _NS, source, _rounded(link.jitter)),
+                    Applied(port, "loss", link.loss or 0, settings["loss"], source),
+                    Applied(port, "queue", link.queue_packets, settings["limit"], source),
                     self._redirected(port),
                 ]
         return result
@@ -132,17 +131,17 @@ class DelayLine:
         return Applied(port, "redirect", [far(port)], [action.get("to_dev") for action in actions], " ".join(ask))
 
     def end(self) -> list[Caution]:
-        """Ends it, and says how late frames were. Raises HostError where it lost frames that it was not told to lose."""
+        """End the program, and report how late frames were. Raises HostError where it lost frames that it should not."""
         self.running.signal(signal.SIGTERM)
         if self.running.wait(_READY_LIMIT_S).code != 0:
-            raise HostError(f"{self.machine.name}: the delay line failed: {_said(self.running)}")
+            raise HostError(f"{self.machine.name}: the delay line failed: {_error_text(self.running)}")
         with understood(self.machine):
             lines: Sequence[_Line] = loads(self.machine.read(self._file).splitlines()[-1])
             if missed := {line["to"]: line["missed"] for line in lines if line["missed"]}:
                 raise HostError(
-                    f"{self.machine.name}: the delay line was too slow, and lost frames that it should not"
+                    f"{self.machine.name}: the delay line was too slow and lost frames"
                     f" ({', '.join(f'{number:,} to {port}' for port, number in missed.items())}): lower the rate, leave a CPU"
-                    " free on the machine, or use one whose kernel has netem"
+                    " free on the machine, or use a machine whose kernel has netem"
                 )
             late = [line["late"] for line in lines if line["sent"]]
             median, p99, most = (
@@ -161,7 +160,7 @@ class DelayLine:
 
 
 def start(machine: AgentHost, link: Link, ports: Sequence[str]) -> DelayLine:
-    """For ports that ``past`` was done to. Raises HostError where it does not start."""
+    """Start the program for ports that have the plan of ``past``. Raises HostError where it does not start."""
     argv = [
         *(PROBE, "delay", "--out", f"{machine.artifacts}/{FILE}", "--limit", str(link.queue_packets)),
         *("--delay-us", shaping.us(link.delay), "--jitter-us", shaping.us(link.jitter), "--loss", repr(link.loss or 0.0)),
@@ -173,9 +172,9 @@ def start(machine: AgentHost, link: Link, ports: Sequence[str]) -> DelayLine:
 
 
 def _rounded(seconds: float | None) -> float:
-    """The program counts in whole nanoseconds."""
+    """Return the relative rounding of a time to whole nanoseconds."""
     return 1e-9 / seconds if seconds else 0.0
 
 
-def _said(running: Running) -> str:
-    return bytes(running.stderr).decode(errors="replace").strip() or "it said nothing"
+def _error_text(running: Running) -> str:
+    return bytes(running.stderr).decode(errors="replace").strip() or "it printed nothing"

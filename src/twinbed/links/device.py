@@ -1,4 +1,5 @@
-"""A network device as `ip -j -d link show` and `ip -j addr show` describe it, on whatever host that ran."""
+"""A network device as `ip -j -d link show` and `ip -j addr show` describe it, on whatever host that ran, and a port of a
+switch."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class _Address(TypedDict):
 
 
 class _Shown(TypedDict):
-    """What ip prints of a device, as far as it is read here."""
+    """The part of a device's JSON from ip that is read here."""
 
     ifname: str
     mtu: int
@@ -41,18 +42,18 @@ class Device:
     mtu: int
     up: bool
     carrier: bool
-    """The link is there: an emulated card takes up to seconds to say so, and loses what is sent before."""
+    """True if the link is up. An emulated card takes up to seconds to report it, and loses frames that are sent before."""
     mac: str
     addresses: tuple[str, ...]
     details: Document
 
 
 def parse(output: bytes) -> tuple[Device, ...]:
-    """Devices from the JSON of SHOW. Raises ValueError when it is not that."""
+    """Return the devices in the JSON of SHOW. Raises ValueError for other text."""
     try:
         return tuple(_device(entry) for entry in loads(output or b"[]") if entry)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"`{' '.join(SHOW)}` said something else than devices: {error!r}: {output[:200]!r}") from None
+        raise ValueError(f"`{' '.join(SHOW)}` did not print devices: {error!r}: {output[:200]!r}") from None
 
 
 def _device(entry: _Shown) -> Device:
@@ -68,3 +69,15 @@ def _device(entry: _Shown) -> Device:
         addresses=tuple(f"{item['local']}/{item['prefixlen']}" for item in entry.get("addr_info", [])),
         details=info.get("info_data", {}),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A device as a port of any kind of switch. It has at most one of the two VLANs; with neither, frames pass unchanged."""
+
+    device: str
+    switch: str
+    access: int | None = None
+    """The VLAN of the port's frames, which have no tag on the link."""
+    tagged: int | None = None
+    """The only VLAN that the port carries, with a tag on every frame (IEEE 802.1Q)."""

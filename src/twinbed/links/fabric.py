@@ -1,8 +1,11 @@
-"""The switches of a lab, their machines, and what joins them.
+"""The fabric of a lab: its switches, the machines under them, and the links between switches.
 
-A fabric makes the ends of hosts' links (a veth pair, a tap), puts them on their switches and shapes them; everything is read
-back. With a trunk, the servers' switch and that of each group of clients are each on a machine of its own; network namespaces
-of the lab stand in for these machines.
+It makes the ends of hosts' links (a veth pair, a tap), puts them on their switches and shapes them; everything is read back.
+With a trunk, the servers' switch and the switch of each group of clients have their own machines, for which network namespaces
+of the lab stand in.
+
+A NIC of this machine can be lent to a lab, so that hosts in it reach hosts outside.  The lab then has a macvlan device on the
+NIC, in the mode that takes all its frames.  The NIC itself does not move or change, and the device goes with the lab.
 """
 
 from __future__ import annotations
@@ -15,22 +18,46 @@ from pathlib import Path
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.contracts.place import MACHINE, Target
+from twinbed.hosts import process
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, another_machine
-from twinbed.links import bridge, delay_line, network, openvswitch, shaping, switches, trunk
+from twinbed.hosts.process import ProcessFailed
+from twinbed.links import bridge, delay_line, device, network, openvswitch, shaping, switches, trunk
 from twinbed.links.delay_line import DelayLine
+from twinbed.links.device import Port
 from twinbed.links.layout import Layout, Nic
-from twinbed.links.ports import Port
 from twinbed.links.switches import Switches
-from twinbed.links.uplink import KIND, lend
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Link, Topology
+
+MACVLAN = "macvlan"
+
+
+def lend_nic(lab: Lab, nic: str, name: str) -> None:
+    """Make the device ``name`` in the lab on ``nic``. Raises HostError for a NIC that is missing, down, addressed or lent."""
+    try:
+        port = device.parse(process.run((*device.SHOW, "dev", nic)).stdout)[0]
+    except (ProcessFailed, ValueError, IndexError) as error:
+        raise HostError(f"uplink: this machine has no NIC {nic}: {error}") from None
+    addresses = [address for address in port.addresses if not address.startswith("fe80:")]
+    if addresses:
+        raise HostError(
+            f"uplink: {nic} has the address {addresses[0]}, and would lose all its packets to the lab: give a NIC without"
+            " addresses that only the experiment uses"
+        )
+    if not port.up:
+        raise HostError(f"uplink: {nic} is down: bring it up first (ip link set {nic} up)")
+    command = ["ip", "link", "add", "link", nic, "name", name, "netns", str(lab.first_process())]
+    try:
+        process.run([*command, "type", MACVLAN, "mode", "passthru"])
+    except ProcessFailed as error:
+        raise HostError(f"uplink: {nic} cannot be lent to the lab, perhaps because another lab has it: {error}") from None
 
 
 @contextlib.contextmanager
 def open_fabric(lab: Lab, topology: Topology, layout: Layout, place: Callable[[str], Path]) -> Iterator[Fabric]:
-    """The switches and what joins them, with no hosts on them yet. ``place`` is where a machine's artifacts go."""
+    """Open the switches and their links, with no hosts yet. ``place`` gives the folder of a machine's artifacts."""
     with contextlib.ExitStack() as stack:
         machines = {lab.machine.name: lab.machine}
         for name in layout.machines:
@@ -56,13 +83,13 @@ class Fabric:
     layout: Layout
     machines: Mapping[str, AgentHost]
     switches: Mapping[str, Switches]
-    """Machine -> what makes its switches."""
+    """Machine -> its switches."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Port -> kind of device, as ``ip`` names it."""
     lines: list[DelayLine] = field(default_factory=list)
 
     def join_machines(self) -> None:
-        """The trunks, each from the cable up."""
+        """Make the trunks, each from the cable up."""
         for number, (clients, servers) in enumerate(self.layout.trunks):
             first, second = self.machines[clients], self.machines[servers]
             pid = int(second.read("/proc/self/stat").split()[0])
@@ -76,7 +103,7 @@ class Fabric:
                     self.switches[name].join(port)
 
     def join_switches(self, first: str, second: str) -> None:
-        """The shared link of a star: a veth pair from one switch to the other."""
+        """Make the shared link of a star: a veth pair from one switch to the other."""
         (machine,) = self.machines.values()
         machine.run(["ip", "-batch", "-"], stdin=bridge.pair(first, second, self.topology.link.mtu).encode())
         for port in self._uplink_ports():
@@ -88,22 +115,22 @@ class Fabric:
         return [Port(end, switch.name, access=access) for end, switch in ends]
 
     def attach_container(self, nic: Nic, namespace_pid: int) -> None:
-        """A veth pair between the switch and the network namespace of a process."""
+        """Make a veth pair between the switch and the network namespace of a process."""
         self._attach(nic, bridge.veth(nic, self.topology.link.mtu, namespace_pid), "veth")
 
     def attach_guest(self, nic: Nic, queues: int = 1) -> None:
-        """A tap that QEMU opens by its name."""
+        """Make a tap that QEMU opens by its name."""
         self._attach(nic, bridge.tap(nic, self.topology.link.mtu, queues), "tun")
 
     def attach_uplink(self, lab: Lab, nic: Nic, uplink: str) -> None:
-        """A NIC of this machine, whose link leads to the host."""
+        """Use a NIC of this machine, whose link leads to the host."""
         if nic.machine != MACHINE:
             raise HostError(
-                f"{nic.host}: with a trunk its switch is on {nic.machine}, which has no NICs: give the uplink to clients of"
-                f" {MACHINE}"
+                f"{nic.host}: the trunk puts its switch on {nic.machine}, which has no NICs:"
+                f" give the uplink to clients on {MACHINE}"
             )
-        lend(lab, uplink, nic.port)
-        self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", KIND)
+        lend_nic(lab, uplink, nic.port)
+        self._attach(nic, f"link set {nic.port} mtu {self.topology.link.mtu} up\n", MACVLAN)
 
     def _attach(self, nic: Nic, plan: str, kind: str) -> None:
         machine = self.machines[nic.machine]
@@ -119,7 +146,7 @@ class Fabric:
         return Port(device, nic.switch, access=trunk.vlan(self.topology))
 
     def _is_delayed(self, nic: Nic) -> bool:
-        """By a delay line, not by the port's queueing disciplines."""
+        """Return whether a delay line delays the NIC's frames, not the port's queueing disciplines."""
         return self._has_lines and nic.host not in self.layout.routers
 
     @property
@@ -129,12 +156,12 @@ class Fabric:
 
     @property
     def _at_ports(self) -> Link:
-        """What a port's queueing disciplines do."""
+        """Return the link that a port's queueing disciplines make."""
         link = self.topology.link.at("switch")
         return delay_line.shaped(link) if self._has_lines else link
 
     def host_settings(self, settings: HostSettings) -> HostSettings:
-        """The hosts' settings, with what the switch needs of them."""
+        """Return the hosts' settings, with the changes that the switch needs."""
         return openvswitch.host_settings(self.topology, settings)
 
     def shape(self) -> None:
@@ -150,10 +177,10 @@ class Fabric:
                 self.lines.append(delay_line.start(machine, link, ports))
 
     def applied(self) -> list[Applied]:
-        return [self._told_apart(name, item) for name in self.machines for item in self._applied(name)]
+        return [self._with_machine(name, item) for name in self.machines for item in self._applied(name)]
 
-    def _told_apart(self, machine: str, item: Applied) -> Applied:
-        """Switches and ends of trunks have the same names on several machines; hosts' ports have names of their own."""
+    def _with_machine(self, machine: str, item: Applied) -> Applied:
+        """Return an item with its machine's name, where switches or ends of trunks have one name on several machines."""
         if machine == MACHINE or item.subject in self.kinds:
             return item
         return replace(item, subject=f"{machine}.{item.subject}")
@@ -185,7 +212,7 @@ class Fabric:
         return result
 
     def targets(self) -> list[Target]:
-        """Each machine, with the ports of the workload's clients and servers."""
+        """Return each machine as a target, with the ports of the workload's clients and servers."""
         return [
             Target(
                 name,
@@ -202,7 +229,7 @@ class Fabric:
         return []
 
     def facts(self, machine: str) -> Mapping[str, str | None]:
-        """For the machine's passport."""
+        """Return facts for the machine's passport."""
         emulates = self.topology.link.at("switch").emulates
         return {**self.switches[machine].facts(), **({"emulator": self.topology.link.emulator} if emulates else {})}
 
@@ -210,7 +237,7 @@ class Fabric:
         return [trouble for line in self.lines if (trouble := line.trouble()) is not None]
 
     def at_end(self) -> list[Caution]:
-        """Ends the delay lines: nothing is to be sent after that."""
+        """End the delay lines, after which nothing may be sent."""
         return [caution for line in self.lines for caution in line.end()]
 
     def _ends(self, machine: str) -> list[Nic]:

@@ -1,4 +1,4 @@
-"""A testbed inside a lab: switches, and hosts of any kinds, each brought up by the maker of its kind, all side by side."""
+"""A testbed inside a lab: switches, and hosts of any kinds, each brought up by the maker of its kind, all at the same time."""
 
 from __future__ import annotations
 
@@ -11,28 +11,73 @@ from typing import Protocol, TypeVar
 
 from twinbed.contracts.bed import Applied, Bed, Facts, WakeUp
 from twinbed.contracts.driver import Driver
-from twinbed.contracts.host_settings import HostSettings, LabHostSettings
+from twinbed.contracts.host_settings import HostSettings, LabHostSettings, share_cpus
 from twinbed.contracts.params import ROLES, DriverParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.contracts.site import Site
 from twinbed.hosts import awake
 from twinbed.hosts.agent import AgentHost
+from twinbed.hosts.error import HostError
 from twinbed.hosts.lab import Lab, open_lab
 from twinbed.hosts.passport import describe, processors
-from twinbed.links import checksums, delay_line, network, routes, shaping
+from twinbed.links import checksums, delay_line, network, shaping
 from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
-from twinbed.links.pinning import Pins, Wants, pins
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.kernel import KEPT_AWAKE
 from twinbed.model.topology import BYSTANDER, Link, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """A host's wish for the machine's CPUs."""
+
+    settings: HostSettings
+    cpus_each: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """The CPUs of hosts. ``cpus``: host -> the CPUs to which it is pinned, for pinned hosts. ``used``: the CPUs of every host.
+    ``wanted``: how many CPUs pinned hosts need for themselves."""
+
+    cpus: Mapping[str, tuple[int, ...]]
+    used: Mapping[str, tuple[int, ...]]
+    wanted: int
+
+    def cautions(self, available: Sequence[int]) -> list[Caution]:
+        cautions = [Caution(Kind.UNPINNED)] if len(self.cpus) < len(self.used) else []
+        if self.wanted > len(available):
+            detail = f"{len(self.cpus)} hosts need {self.wanted} CPUs for themselves, and there are {len(available)}"
+            cautions.append(Caution(Kind.SHARED_CPU, detail))
+        return cautions
+
+
+def pins(hosts: Mapping[str, Wants], topology: Topology, available: Sequence[int]) -> Pins:
+    """Give CPUs to hosts, in their order. Raises HostError where one host of a pair is to share its CPUs and the other is
+    not."""
+    server_of = dict([*topology.names(), *topology.bystander_names()])
+    together: dict[str, list[str]] = {}
+    for host, wants in hosts.items():
+        if wants.settings.cpus == "none":
+            continue
+        client = next((client for client, server in server_of.items() if host in (client, server)), host)
+        pair = {hosts[name].settings.cpus for name in (client, server_of.get(client, client))}
+        if "shared" in pair and len(pair) > 1:
+            raise HostError(f"{client} and {server_of[client]}: give cpus: shared to both hosts of a pair, or to neither")
+        together.setdefault(client if wants.settings.cpus == "shared" else host, []).append(host)
+    wanted = [max(hosts[host].cpus_each for host in group) for group in together.values()]
+    shares = share_cpus(wanted, available)
+    cpus = {host: share for group, share in zip(together.values(), shares, strict=True) for host in group}
+    return Pins(cpus, {host: cpus.get(host, tuple(sorted(available))) for host in hosts}, sum(wanted))
+
 
 P = TypeVar("P", bound=DriverParams, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a host is made on. What it needs to be ended goes on ``stack``."""
+    """The ground on which a host is made. Whatever ends it goes on ``stack``."""
 
     stack: contextlib.ExitStack
     lab: Lab
@@ -42,11 +87,12 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A host that is up. ``read_back`` is called when its NICs are configured, with the facts known so far; it returns the
-    settings of its own kind, and more facts. ``trouble`` says what has happened to the host that spoils a run, or None.
+    """A host that is up.
 
-    A host that is not the lab's alone has its own name for its NIC (``device``); ``own_network`` sets and reads back its part
-    of the link; ``at_end`` is asked once the workload is over."""
+    ``read_back`` is called when its NICs are configured, with the facts known so far. It returns the settings of its kind as
+    read back, and more facts. ``trouble`` names an event that invalidates the run, or None.  A host that does not belong to the
+    lab alone has its own name for its NIC (``device``). ``own_network`` sets and reads back its part of the link.  ``at_end``
+    is called after the workload."""
 
     host: AgentHost
     read_back: Callable[[Facts], tuple[list[Applied], Facts]]
@@ -57,10 +103,10 @@ class Made:
 
 
 class Maker(Protocol):
-    """Makes the hosts of one kind. A maker is for one run."""
+    """A maker of hosts of one kind, for one run."""
 
     cpus_each: int
-    """CPUs that one host is pinned to."""
+    """The number of CPUs to which one host is pinned."""
 
     @property
     def settings(self) -> HostSettings: ...
@@ -70,18 +116,18 @@ class Maker(Protocol):
         ...
 
     def cautions(self) -> Sequence[Caution]:
-        """About this kind of host here."""
+        """Return cautions about this kind of host on this machine."""
         ...
 
 
 class LabDriver(Driver[P]):
-    """A driver whose hosts hang on the switches of a lab. Subclasses give ``maker`` instead of ``up``."""
+    """A driver whose hosts are on the switches of a lab. Subclasses give ``maker`` instead of ``up``."""
 
     in_lab = True
 
     @abstractmethod
     def maker(self, params: P, site: Site) -> Maker:
-        """What makes hosts with these settings in one run."""
+        """Return a maker of hosts with these settings, for one run."""
         ...
 
     def up(self, params: P, topology: Topology, site: Site) -> contextlib.AbstractContextManager[Bed]:
@@ -90,7 +136,7 @@ class LabDriver(Driver[P]):
 
 @contextlib.contextmanager
 def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iterator[Bed]:
-    """``makers`` maps ``client``, ``server`` and ``router`` to the maker of such hosts; makers may be the same."""
+    """Bring up a testbed in a lab. ``makers``: ``client``, ``server`` and ``router`` -> the maker of such hosts."""
     plan = layout(topology)
     roles = {host: _role(host) for host in plan.nics}
     maker_of = {host: makers[role] for host, role in roles.items()}
@@ -103,14 +149,14 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
         fabric = opened.enter_context(open_fabric(lab, topology, plan, site.place))
         ground = Ground(stack, lab, fabric, site)
 
-        every: dict[str, Made] = {}
+        made_of: dict[str, Made] = {}
 
         def bring_up(name: str) -> tuple[AgentHost, list[Applied], Facts]:
             maker = maker_of[name]
             nics = _with_prefix(plan.nics[name], maker.settings)
             settings = fabric.host_settings(maker.settings)
             made = maker.start(ground, name, nics, pinned.cpus.get(name))
-            every[name] = made
+            made_of[name] = made
             host, forwards = made.host, name in plan.routers
             link = _without_emulation(topology.link) if forwards else topology.link
             devices = list(_devices(made, nics))
@@ -122,22 +168,22 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             if forwards and name == plan.routers[0]:
                 _emulate(host, topology)
             if not forwards:
-                routes.set_tcp(host, devices, settings)
+                network.set_route_metrics(host, devices, settings)
             if made.own_network is None:
                 applied = network.applied(host, nics, link, settings)
             applied += network.applied_routes(host, plan.routes.get(name, ()), forwards=forwards)
             if not forwards:
-                applied += routes.applied_tcp(host, devices, settings)
+                applied += network.applied_route_metrics(host, devices, settings)
             if forwards and name == plan.routers[0]:
                 applied += _emulated(host, topology)
             facts = describe(host, made.device)
-            more, about = made.read_back(facts)
-            return host, applied + more, {**facts, **about}
+            own_settings, own_facts = made.read_back(facts)
+            return host, applied + own_settings, {**facts, **own_facts}
 
         answers = network.on_all(list(plan.nics), bring_up)
         fabric.shape()
         hosts = {host.name: host for host, _, _ in answers}
-        # Where a userspace datapath may drop all of it, that is tried by itself.
+        # A userspace datapath may drop everything; `checksums` tries that.
         guests = [
             (hosts[client], plan.addresses[server])
             for client, server in (*topology.names(), *topology.bystander_names())
@@ -152,7 +198,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             targets=[
                 *fabric.targets(),
                 *(
-                    Target(name, _devices(every[name], nics), maker_of[name].settings.own_kernel)
+                    Target(name, _devices(made_of[name], nics), maker_of[name].settings.own_kernel)
                     for name, nics in plan.nics.items()
                     if name not in plan.bystanders
                 ),
@@ -170,9 +216,9 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
             troubles=lambda: [
                 *fabric.troubles(),
                 *([why] if kept is not None and (why := kept.trouble()) else []),
-                *(trouble for name in plan.nics if (trouble := every[name].trouble()) is not None),
+                *(trouble for name in plan.nics if (trouble := made_of[name].trouble()) is not None),
             ],
-            at_end=lambda: [*(caution for name in plan.nics for caution in every[name].at_end()), *fabric.at_end()],
+            at_end=lambda: [*(caution for name in plan.nics for caution in made_of[name].at_end()), *fabric.at_end()],
             wake_up=_wake_up(lab.machine, topology, pinned, busy),
         )
 
@@ -180,7 +226,7 @@ def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iter
 def _keep_awake(
     stack: contextlib.ExitStack, lab: Lab, wants: Mapping[str, Wants], pinned: Pins
 ) -> tuple[awake.Awake | None, list[Applied]]:
-    """Keep the CPUs of hosts awake that are to be; of each host what was asked and what is so."""
+    """Keep the CPUs of hosts with ``idle: busy`` awake, and read back for each host whether its CPUs are."""
     asked = {host: each.settings.idle for host, each in wants.items() if isinstance(each.settings, LabHostSettings)}
     wanted = {cpu for host, idle in asked.items() if idle == "busy" for cpu in pinned.used[host]}
     kept = stack.enter_context(awake.keep(lab, sorted(wanted))) if wanted else None
@@ -194,7 +240,7 @@ def _keep_awake(
 
 
 def _wake_up(machine: AgentHost, topology: Topology, pinned: Pins, busy: Sequence[Applied]) -> WakeUp | None:
-    """What a wake-up takes between the first client and its server, as the run has it."""
+    """Measure a wake-up between the first client and its server, on the run's CPUs."""
     client, server = topology.names()[0]
     if not {item.subject for item in busy} >= {client, server}:
         return None
@@ -214,7 +260,7 @@ def _with_prefix(nics: Sequence[Nic], settings: HostSettings) -> Sequence[Nic]:
 
 
 def _devices(made: Made, nics: Sequence[Nic]) -> dict[str, str]:
-    """A host's own names of its NICs -> its name."""
+    """Return a host's own names of its NICs -> the host's name."""
     names = [nic.device for nic in nics] if made.own_network is None else [made.device]
     return dict.fromkeys(names, made.host.name)
 
@@ -224,12 +270,12 @@ def _role(host: str) -> str:
 
 
 def _without_emulation(link: Link) -> Link:
-    """What a router, as a host, sets on a link: with ``emulated_at: hosts``, clients and servers emulate."""
+    """Return the link that a router sets as a host: with ``emulated_at: hosts`` only clients and servers emulate."""
     return link.model_copy(update={"delay": None, "jitter": None, "loss": None, "queue": None})
 
 
 def _emulate(router: AgentHost, topology: Topology) -> None:
-    """Delay, jitter and loss on both ways out of the first router: each direction of a path passes one of them."""
+    """Set delay, jitter and loss on both ways out of the first router: each direction of a path passes one of them."""
     if plan := "".join(shaping.plan(nic, topology.link.at("routers")) for nic in DEVICES):
         router.run(["tc", "-batch", "-"], stdin=plan.encode())
 

@@ -1,4 +1,4 @@
-"""The switches of a topology and their machines; the NICs of its hosts, with their switches and addresses. Pure.
+"""The layout of a topology: switches and their machines, and hosts' NICs with their switches and addresses. Pure.
 
 Addresses are private to the lab.  Without routers pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server),
 /24.  With R routers there are R + 1 networks 10.78.s.0/24: clients are 10.78.0.(10 + i), servers 10.78.R.(10 + i), and router r
@@ -18,7 +18,7 @@ from twinbed.model.topology import Topology
 
 SWITCH = "switch0"
 DEVICES = ("eth0", "eth1")
-"""A host's NICs, by their names there; a router has two."""
+"""Names of a host's NICs on the host; a router has two."""
 UPLINK = ("uplink0", "uplink1")
 _FIRST_OF_A_ROUTED_NETWORK = 10
 
@@ -45,7 +45,7 @@ class Nic:
 
     @property
     def mac(self) -> str:
-        """The hardware address, which follows from the IPv4 address: its last three bytes are no other NIC's of a lab."""
+        """Return the hardware address; its last bytes are those of the IPv4 address, which no other NIC of the lab has."""
         ipv4 = [f"{int(part):02x}" for part in self.address.partition("/")[0].split(".")]
         return ":".join([self.mac_prefix, *ipv4[1:]] if self.mac_prefix else ["02", "00", *ipv4])
 
@@ -61,13 +61,13 @@ class Layout:
     bystanders: frozenset[str]
     """Hosts that take no part in the workload."""
     trunks: tuple[tuple[str, str], ...] = ()
-    """(Machine of clients, machine of servers) of each trunk, by its number."""
+    """(Machine of clients, machine of servers) of each trunk, in the order of their numbers."""
     uplink: tuple[str, str] | None = None
     """The two ends of the link between the first and the second switch of one machine."""
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Client or server -> IPv4 address."""
+        """Return client or server -> IPv4 address."""
         return {host: nics[0].address.partition("/")[0] for host, nics in self.nics.items() if host not in self.routers}
 
     @property
@@ -80,12 +80,12 @@ def layout(topology: Topology) -> Layout:
 
 
 def client_machine(number: int) -> str:
-    """The first is the lab's own; the servers' is always the second, however many there are."""
+    """Return the name of a group's machine: the first is the lab's own, and the second always the servers'."""
     return MACHINE if number == 0 else f"{MACHINE}{number + 2}"
 
 
 def port(host: str, device: str = DEVICES[0]) -> str:
-    """The name of the switch's end of a link: at most 15 bytes."""
+    """Return the name of the switch's end of a link, at most 15 bytes."""
     return f"p.{host}" if device == DEVICES[0] else f"p.{host}.{device[-1]}"
 
 

@@ -1,9 +1,9 @@
 """Open vSwitch as a switch: a private ovsdb-server and ovs-vswitchd for each machine of a lab, which die with the lab.
 
-With the userspace datapath (``netdev``) ovs-vswitchd itself moves frames, through one packet socket, between its ports: it
-needs no module of the kernel.  Packets whose checksum or segmentation was left to the NIC cannot be finished there, so hosts
-send finished ones.  What leaves by a port still meets the port's queueing discipline, so that links are shaped as elsewhere.
-But the socket's send buffer limits all that waits there, so that no queue can be asked for.
+With the userspace datapath (``netdev``) ovs-vswitchd itself moves frames between its ports, through one packet socket, and
+needs no kernel module.  It cannot complete checksums or segmentation left to the NIC, so hosts send complete packets.  Packets
+that leave by a port meet its queueing discipline, so links are shaped as with other switches.  But the socket's send buffer
+limits all waiting packets, so a study cannot set a queue.
 
 Source: ovs-vswitchd.conf.db(5), ovs-vsctl(8), ovs-appctl(8), ovs-vswitchd(8) of Open vSwitch 3.1.
 """
@@ -20,7 +20,7 @@ from twinbed.contracts.bed import Applied
 from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost, Running
 from twinbed.hosts.error import HostError
-from twinbed.links.ports import Port
+from twinbed.links.device import Port
 from twinbed.model.json import Json, items, loads, text
 from twinbed.model.topology import Topology
 
@@ -32,30 +32,30 @@ PROGRAMS = ("ovsdb-tool", "ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovs-appc
 SEND_BUFFER = "/proc/sys/net/core/wmem_default"
 _LIMIT_S = 30.0
 _REASON = re.compile(r"\|(?:WARN|ERR|INFO(?=.*does not exist))\|(.*)")
-"""Reasons in the log of ovs-vswitchd. It logs the lack of the kernel's datapath as information."""
+"""Reasons in the log of ovs-vswitchd, which logs a missing kernel datapath as information."""
 
 
 class Unfit(HostError):
-    """Settings that this switch cannot honour."""
+    """Settings that this switch cannot have."""
 
 
 def host_settings(topology: Topology, settings: HostSettings) -> HostSettings:
-    """The hosts' settings with what the switch needs of them. Raises Unfit where they ask for the opposite."""
+    """Return the hosts' settings with the changes that the switch needs. Raises Unfit where they ask for the opposite."""
     if topology.switch != "openvswitch-netdev":
         return settings
     unfinished = [name for name in ("tx", "tso") if settings.offloads().get(name) == "on"]
     if unfinished:
         raise Unfit(
-            f"{' and '.join(unfinished)} on: the userspace datapath of Open vSwitch drops packets that the sender left for the"
-            " NIC to finish",
-            advice="leave tx, tso and offload out, or set them to off; or take switch: bridge or switch: openvswitch",
+            f"{' and '.join(unfinished)} on: the userspace datapath of Open vSwitch drops packets that the sender leaves to the"
+            " NIC to complete",
+            advice="leave tx, tso and offload out, or set them to off; or use switch: bridge or switch: openvswitch",
         )
     link = topology.link.at("switch")
     if link.queue is not None and link.delay is None:  # netem releases what it delays, and the socket then has room
         raise Unfit(
-            f"queue: {link.queue}: with the userspace datapath of Open vSwitch, what waits at all ports together is"
-            f" limited by one socket's send buffer ({SEND_BUFFER})",
-            advice="leave queue out; or take switch: bridge or switch: openvswitch",
+            f"queue: {link.queue}: with the userspace datapath of Open vSwitch, one socket's send buffer ({SEND_BUFFER})"
+            " limits the packets that wait at all ports together",
+            advice="leave queue out; or use switch: bridge or switch: openvswitch",
         )
     return settings.model_copy(update={"tx": "off"})
 
@@ -64,7 +64,7 @@ def host_settings(topology: Topology, settings: HostSettings) -> HostSettings:
 
 
 def switch(name: str, datapath: str, hardware_address: str | None = None) -> list[str]:
-    """A switch that sends nothing of its own and learns addresses as a plain one does."""
+    """Plan a switch that sends nothing itself and learns addresses like a plain one."""
     address = [f"other_config:hwaddr={hardware_address}"] if hardware_address else []
     return [
         *("add-br", name, "--", "set", "bridge", name, f"datapath_type={datapath}", "fail_mode=standalone"),
@@ -89,14 +89,14 @@ def tunnel(port: Port, kind: str, options: Mapping[str, str]) -> list[str]:
 
 
 def rows(listing: bytes) -> list[Cells]:
-    """Rows of `ovs-vsctl --format=json list`: an empty set is None, a set of several a tuple, a map a dict.
+    """Return the rows of `ovs-vsctl --format=json list`: an empty set is None, a set of several a tuple, a map a dict.
 
-    Raises ValueError when it is not that."""
+    Raises ValueError for other text."""
     try:
         table = loads(listing)
         return [dict(zip(table["headings"], map(_value, row), strict=True)) for row in table["data"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"ovs-vsctl said something else than a table: {error!r}: {listing[:200]!r}") from None
+        raise ValueError(f"ovs-vsctl did not print a table: {error!r}: {listing[:200]!r}") from None
 
 
 def _value(cell: Json) -> Json:
@@ -122,7 +122,7 @@ class Carried:
 
 
 def carried(listing: str) -> dict[str, Carried]:
-    """Port -> what carries it, from `ovs-appctl dpif/show`. Raises ValueError when it is not that."""
+    """Return port -> how a datapath carries it, from `ovs-appctl dpif/show`. Raises ValueError for other text."""
     carried_by: dict[str, Carried] = {}
     datapath = bridge = ""
     for line in listing.splitlines():
@@ -134,24 +134,24 @@ def carried(listing: str) -> dict[str, Carried]:
             options = dict(item.partition("=")[::2] for item in (port[3] or "").split(", ") if item)
             carried_by[port[1]] = Carried(datapath, bridge, port[2], options)
         else:
-            raise ValueError(f"`ovs-appctl dpif/show` said something else than ports: {line!r}")
+            raise ValueError(f"`ovs-appctl dpif/show` did not print ports: {line!r}")
     return carried_by
 
 
 def way_out(listing: str) -> str | None:
-    """The bridge in what `ovs-appctl ovs/route/lookup` says."""
+    """Return the bridge in the output of `ovs-appctl ovs/route/lookup`."""
     match = re.search(r"^dev (\S+)", listing, re.MULTILINE)
     return match and match[1]
 
 
 def neighbours(listing: str) -> dict[str, str]:
-    """Address -> hardware address, from `ovs-appctl tnl/neigh/show`."""
+    """Return address -> hardware address, from `ovs-appctl tnl/neigh/show`."""
     return dict(re.findall(r"^(\S+) +((?:[0-9a-f]{2}:){5}[0-9a-f]{2}) ", listing, re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True)
 class Listings:
-    """All that is read back of one machine's Open vSwitch."""
+    """Everything that is read back of one machine's Open vSwitch."""
 
     bridges: Mapping[str, Cells]
     ports: Mapping[str, Cells]
@@ -173,7 +173,7 @@ def applied_switch(name: str, datapath: str, listings: Listings) -> list[Applied
 
 
 def applied_joined(port: Port, datapath: str, listings: Listings, kind: str = "system") -> list[Applied]:
-    """``kind`` is Open vSwitch's type of the interface. A port without a VLAN in the study is asked to have none."""
+    """Read back a port. ``kind`` is Open vSwitch's type of the interface. A port without a VLAN in the study must have none."""
     interface, row, own = (
         listings.interfaces.get(port.device, {}),
         listings.ports.get(port.device, {}),
@@ -193,7 +193,7 @@ def applied_joined(port: Port, datapath: str, listings: Listings, kind: str = "s
 
 
 def applied_options(port: Port, options: Mapping[str, str], listings: Listings) -> list[Applied]:
-    """Of a tunnel, as the datapath has them."""
+    """Read back a tunnel's options, as the datapath has them."""
     own = listings.carried.get(port.device)
     return [
         Applied(port.device, name, value, own and own.options.get(name), "ovs-appctl dpif/show")
@@ -205,11 +205,11 @@ def applied_options(port: Port, options: Mapping[str, str], listings: Listings) 
 
 
 class OpenVSwitch:
-    """The servers of one machine, and what is asked of them."""
+    """The servers of Open vSwitch on one machine."""
 
     def __init__(self, machine: AgentHost, folder: Path, datapath: str) -> None:
-        """Starts them. ``folder`` is private and short: it holds the database and the sockets. Logs are artifacts of the
-        machine. Raises HostError with what they said."""
+        """Start the servers. ``folder`` is private and has a short name: it holds the database and the sockets. Logs are
+        artifacts of the machine. Raises HostError with the servers' output."""
         self.machine, self.datapath = machine, datapath
         self._folder = folder
         self._env = dict.fromkeys(("OVS_RUNDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"), str(folder)) | {
@@ -233,7 +233,7 @@ class OpenVSwitch:
         return program
 
     def vsctl(self, words: Sequence[str]) -> bytes:
-        """Returns when ovs-vswitchd has done what was asked. Raises HostError where it could not, with its reasons."""
+        """Run ovs-vsctl until ovs-vswitchd has done it. Raises HostError with the reasons where it cannot."""
         ask = ["ovs-vsctl", f"--db=unix:{self._folder}/db.sock", f"--timeout={_LIMIT_S:g}", *words]
         done = self.machine.run(ask, env=self._env, limit_s=2 * _LIMIT_S)
         if b"Error detected" in done.stderr:  # with exit code 0
@@ -247,7 +247,7 @@ class OpenVSwitch:
         return self.machine.run(ask, env=self._env, limit_s=_LIMIT_S).text
 
     def listings(self) -> Listings:
-        """Raises HostError when it cannot be understood."""
+        """Return all listings. Raises HostError when they cannot be read."""
         try:
             listing = self.vsctl(["--format=json", *("list", "bridge"), "--", *("list", "port"), "--", *("list", "interface")])
             bridges, ports, interfaces = (
@@ -260,12 +260,12 @@ class OpenVSwitch:
 
     @property
     def version(self) -> str | None:
-        """As ovs-vswitchd printed it when it was ready."""
+        """Return the version that ovs-vswitchd printed when it was ready."""
         match = re.search(rb"\(Open vSwitch\) (\S+)", bytes(self._switch.stderr))
         return match[1].decode(errors="replace") if match else None
 
     def applied_buffer(self, name: str) -> list[Applied]:
-        """What bounds the queues of all ports together, with the userspace datapath."""
+        """Return the buffer that bounds the queues of all ports together, with the userspace datapath."""
         if self.datapath != "netdev":
             return []
         return [Applied(name, "send_buffer", None, int(self.machine.read(SEND_BUFFER)), SEND_BUFFER)]

@@ -1,9 +1,9 @@
-"""What a device does to the packets that leave by it. HTB or TBF makes a rate; beneath it netem makes delay, jitter and loss,
-or there is a queue of a given length.
+"""Shaping of packets that leave by a device. HTB or TBF makes a rate; under it netem makes delay, jitter and loss, or a queue
+has a given length.
 
-What `tc` prints is read back. The kernel holds a rate in whole bytes a second, and tc cuts it to four digits or more when it
-prints it. A burst is held as the time it takes, which tc cuts to whole microseconds; for HTB it does so both when it sets and
-when it prints it. netem holds times in ticks of 64 ns and shares as 32-bit fractions.
+The output of `tc` is read back. The kernel holds a rate in whole bytes a second, and tc cuts it to four or more digits when it
+prints it. A burst is held as time, cut by tc to whole
+microseconds when printed, and for HTB also when set. netem holds times in ticks of 64 ns and shares as 32-bit fractions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from twinbed.model.json import loads
 from twinbed.model.topology import Link
 
 QUEUE_LATENCY = "50ms"
-"""TBF's queue: how long packets may wait. HTB's leaf keeps the device's own queue of 1,000 packets."""
+"""How long packets may wait in TBF's queue. HTB's leaf keeps the device's own queue of 1,000 packets."""
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTES = {"b": (1, 0), "Kb": (1024, 16), "Mb": (1024**2, 1024)}
-"""Unit that tc prints after a size -> its bytes, and how many bytes off a multiple a size may be that tc prints as the
-multiple."""
+"""Unit that tc prints after a size -> its bytes, and by how many bytes tc may have rounded a size to a multiple."""
 _TIME_CUT_S = {"htb": 2e-6, "tbf": 1.1e-6}
-"""Time that may be missing from a burst. HTB: two cuts to a microsecond. TBF: one, and one to the kernel's tick of 64 ns."""
+"""Time that may be missing from a burst. HTB: two cuts to a microsecond. TBF: one cut, and one to the kernel's tick of 64
+ns."""
 _SHARE_CUT = 1e-6
-"""tc reads and prints shares by way of 32-bit fractions and floats."""
+"""Rounding of shares, which tc reads and prints as 32-bit fractions and floats."""
 
 
 class _Delay(TypedDict, total=False):
@@ -40,7 +40,7 @@ _Options = TypedDict("_Options", {"rate": int, "burst": int, "limit": int, "dela
 
 
 class Qdisc(TypedDict, total=False):
-    """What tc prints of a queueing discipline, as far as it is read here; with counters where they were asked for."""
+    """The part of a queueing discipline's JSON from tc that is read here; with counters if they were asked for."""
 
     kind: str
     root: bool
@@ -53,7 +53,7 @@ class Qdisc(TypedDict, total=False):
 
 
 def plan(device: str, link: Link) -> str:
-    """`tc` batch text; empty where nothing is done to packets."""
+    """Plan a link as batch text of `tc`; empty where nothing is done to packets."""
     text, parent = "", "root"
     if link.rate is not None:
         burst = link.burst_bytes
@@ -77,12 +77,12 @@ def plan(device: str, link: Link) -> str:
 
 
 def questions(device: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The two commands whose output ``applied`` reads: qdiscs as JSON, classes as text (tc has no JSON for HTB's)."""
+    """Return the two commands whose output ``applied`` reads: qdiscs as JSON, classes as text (tc has no JSON for HTB's)."""
     return ("tc", "-j", "qdisc", "show", "dev", device), ("tc", "class", "show", "dev", device)
 
 
 def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applied]:
-    """What is on the device. Raises ValueError when tc said something else."""
+    """Read back a device's link. Raises ValueError for other output."""
     source = " ".join(questions(device)[0])
     try:
         entries: list[Qdisc] = loads(qdiscs or b"[]")
@@ -91,7 +91,7 @@ def applied(device: str, link: Link, qdiscs: bytes, classes: str) -> list[Applie
         second = next((entry for entry in entries if entry.get("handle") == "2:"), nothing)
         return [*_applied_rate(device, link, root, classes), *_applied_leaf(device, link, second, source)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"`{source}` said something else than qdiscs: {error!r}: {qdiscs[:200]!r}") from None
+        raise ValueError(f"`{source}` did not print qdiscs: {error!r}: {qdiscs[:200]!r}") from None
 
 
 def _applied_rate(device: str, link: Link, root: Qdisc, classes: str) -> list[Applied]:
@@ -122,7 +122,7 @@ def _applied_rate(device: str, link: Link, root: Qdisc, classes: str) -> list[Ap
 
 
 def _applied_leaf(device: str, link: Link, leaf: Qdisc, source: str) -> list[Applied]:
-    """netem, or the queue alone."""
+    """Read back netem, or a queue alone."""
     options: _Options = leaf.get("options", {})
     if not link.emulates:
         if link.queue is None:
@@ -143,18 +143,17 @@ def _applied_leaf(device: str, link: Link, leaf: Qdisc, source: str) -> list[App
 
 
 def _cut(seconds: float | None) -> float:
-    """The relative share that may be missing from a time: a tick, and the rounding to a microsecond or six digits in
-    print."""
+    """Return the relative share that may be missing from a time: a tick, and rounding to a microsecond or six digits."""
     return 2e-6 / seconds + 1e-6 if seconds else 0.0
 
 
 def us(seconds: float | None) -> str:
-    """Microseconds: tc knows no shorter unit for netem."""
+    """Write a time in microseconds: tc has no shorter unit for netem."""
     return f"{(seconds or 0.0) * 1e6:.9g}"
 
 
 def _as_printed(rate: int) -> int:
-    """A rate as tc prints it: in the next larger unit while that loses nothing, or while there are more than six digits."""
+    """Return a rate as tc prints it: in the next larger unit while that is exact, or while there are more than six digits."""
     unit = 1
     while rate >= 1000 and (rate % 1000 == 0 or rate >= 10**6) and unit < _UNITS["T"]:
         rate //= 1000
@@ -165,14 +164,14 @@ def _as_printed(rate: int) -> int:
 def _bits(text: str) -> int:
     match = re.fullmatch(r"(\d+)([KMGT]?)bit", text)
     if match is None:
-        raise ValueError(f"tc printed a rate that is none: {text!r}")
+        raise ValueError(f"tc did not print a rate: {text!r}")
     return int(match[1]) * _UNITS[match[2]]
 
 
 def _size(text: str) -> tuple[int, int]:
-    """Bytes, and by how many of them tc may have rounded."""
+    """Return a size in bytes, and by how many bytes tc may have rounded it."""
     match = re.fullmatch(r"(\d+)(b|Kb|Mb)", text)
     if match is None:
-        raise ValueError(f"tc printed a size that is none: {text!r}")
+        raise ValueError(f"tc did not print a size: {text!r}")
     unit, rounded = _BYTES[match[2]]
     return int(match[1]) * unit, rounded

@@ -11,10 +11,9 @@ from twinbed.contracts.bed import Applied
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network, openvswitch, trunk
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import SWITCH
 from twinbed.links.openvswitch import OpenVSwitch
-from twinbed.links.ports import Port
 from twinbed.links.trunk import Tunnel
 from twinbed.model.json import loads
 from twinbed.model.topology import Topology
@@ -26,26 +25,26 @@ class Switches(Protocol):
     def add(self, name: str) -> None: ...
 
     def join(self, port: Port) -> None:
-        """A device of the machine becomes a port."""
+        """Make a device of the machine a port."""
         ...
 
     def tunnel(self, end: Tunnel, port: Port, mtu: int) -> None:
-        """The switches of two machines are joined; ``mtu`` is the hosts'."""
+        """Join the switches of two machines; ``mtu`` is the hosts'."""
         ...
 
     def applied(self, names: Sequence[str], ports: Sequence[Port], devices: Sequence[Device]) -> list[Applied]:
-        """``ports`` are those that were joined."""
+        """Read back switches and the ports that were joined."""
         ...
 
     def applied_tunnel(self, end: Tunnel, port: Port, mtu: int, devices: Sequence[Device]) -> list[Applied]: ...
 
     def facts(self) -> dict[str, str | None]:
-        """For the machine's passport."""
+        """Return facts for the machine's passport."""
         ...
 
 
 def start(machine: AgentHost, topology: Topology, folder: Path) -> Switches:
-    """``folder`` is private to the lab, and not there yet."""
+    """Start the switches. ``folder`` is private to the lab, and does not exist yet."""
     if topology.switch == "bridge":
         return Bridges(machine, trunk.vlan(topology) is not None)
     return OpenVSwitches(machine, OpenVSwitch(machine, folder, openvswitch.DATAPATHS[topology.switch]))
@@ -102,7 +101,7 @@ class OpenVSwitches:
 
     @property
     def _own_tunnels(self) -> bool:
-        """Whether ovs-vswitchd makes tunnels itself. Otherwise the kernel does, from the cable's own address."""
+        """Return whether ovs-vswitchd makes tunnels itself; otherwise the kernel does, from the cable's own address."""
         return self.servers.datapath == "netdev"
 
     def add(self, name: str) -> None:
@@ -130,13 +129,13 @@ class OpenVSwitches:
         self.servers.vsctl([*openvswitch.join(port), "--", *openvswitch.tunnel(port, end.kind, trunk.options(end))])
 
     def _until_routed(self, end: Tunnel) -> None:
-        """ovs-vswitchd learns the address from the kernel. Whether it did in time is read back."""
+        """Wait until ovs-vswitchd has learnt the address from the kernel, or the limit; ``applied_tunnel`` reads it back."""
         deadline = time.monotonic() + _ROUTE_LIMIT_S
         while self._way_out(end) != _underlay(end) and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def _way_out(self, end: Tunnel) -> str | None:
-        """The bridge that ovs-vswitchd sends the tunnel's packets out by."""
+        """Return the bridge by which ovs-vswitchd sends the tunnel's packets."""
         try:
             return openvswitch.way_out(self.servers.appctl(["ovs/route/lookup", end.remote]))
         except HostError:
@@ -170,6 +169,5 @@ class OpenVSwitches:
 
 
 def _underlay(end: Tunnel) -> str:
-    """The bridge whose own port has the tunnel's address and which has the cable as a port, where ovs-vswitchd makes tunnels
-    itself."""
+    """Return the bridge that has the tunnel's address and the cable as a port, where ovs-vswitchd makes tunnels itself."""
     return f"underlay{end.trunk}"

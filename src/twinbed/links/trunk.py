@@ -1,9 +1,8 @@
-"""What joins the switches of two machines: a cable that carries plain frames, tagged ones, or a tunnel. Pure.
+"""The trunk between the switches of two machines: a cable that carries plain frames, tagged ones, or a tunnel. Pure.
 
 The cable of trunk t is a veth pair, trunk<t> at either end.  A tunnel's ends are 10.79.t.1 at the clients' machine and
-10.79.t.2 at the servers'; the cable then carries packets that are longer by the tunnel's headers, so that what hosts send need
-not be shorter.  Only ``trunk: vlan`` tags what is on the cable; elsewhere frames
-of the hosts' VLAN go without a tag.
+10.79.t.2 at the servers'. The cable then carries packets that are longer by the tunnel's headers, so hosts can send packets of
+full size.  Only ``trunk: vlan`` tags frames on the cable; elsewhere frames of the hosts' VLAN have no tag.
 
 Headers: RFC 7348 (VXLAN), RFC 2784 and RFC 2890 (GRE with a key), IEEE 802.1Q.
 """
@@ -15,19 +14,18 @@ from dataclasses import dataclass
 
 from twinbed.contracts.bed import Applied
 from twinbed.contracts.place import MACHINE2
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import SWITCH
-from twinbed.links.ports import Port
 from twinbed.model.topology import Topology
 
 KEY = 79
-"""GRE's key and VXLAN's network identifier of the first trunk. Each trunk has its own, as a kernel refuses a second VXLAN
-with the same one."""
+"""GRE's key and VXLAN's network identifier of the first trunk. Each trunk has its own: a kernel refuses a second VXLAN with the
+same one."""
 VXLAN_PORT = 4789
 DEFAULT_VLAN = 77
 _IPV4, _UDP, _VXLAN, _GRE_WITH_KEY, _ETHERNET = 20, 8, 8, 8, 14
 HEADERS = {"gre": _IPV4 + _GRE_WITH_KEY + _ETHERNET, "vxlan": _IPV4 + _UDP + _VXLAN + _ETHERNET}
-"""Bytes that a tunnel puts around an IP packet of a host, within the cable's own frame."""
+"""Bytes that a tunnel adds to a host's IP packet within the cable's frame."""
 _PREFIX = 30
 
 
@@ -37,9 +35,9 @@ class Tunnel:
 
     kind: str
     number: int
-    """The end's: 1 at the clients' machine, 2 at the servers'."""
+    """The end: 1 at the clients' machine, 2 at the servers'."""
     trunk: int
-    """The trunk's."""
+    """The trunk's number."""
 
     @property
     def device(self) -> str:
@@ -71,27 +69,27 @@ class Tunnel:
 
 
 def cable_of(trunk: int) -> str:
-    """The device at either end of its cable."""
+    """Return the device at either end of a trunk's cable."""
     return f"trunk{trunk}"
 
 
 def tunnel(topology: Topology, trunk: int, machine: str) -> Tunnel | None:
-    """The machine's end of a trunk, where it is a tunnel."""
+    """Return the machine's end of a trunk; None where the trunk is not a tunnel."""
     return Tunnel(topology.trunk, 2 if machine == MACHINE2 else 1, trunk) if topology.trunk in HEADERS else None
 
 
 def vlan(topology: Topology) -> int | None:
-    """The VLAN that hosts' ports are in: a trunk of tagged frames needs one."""
+    """Return the VLAN of hosts' ports: a trunk of tagged frames needs one."""
     return DEFAULT_VLAN if topology.vlan is None and topology.trunk == "vlan" else topology.vlan
 
 
 def mtu(topology: Topology) -> int:
-    """A cable's."""
+    """Return a cable's MTU."""
     return topology.link.mtu + HEADERS.get(topology.trunk, 0)
 
 
 def port(topology: Topology, trunk: int, machine: str) -> Port:
-    """The part of a trunk that is a port of the machine's switch."""
+    """Return the part of a trunk that is a port of the machine's switch."""
     if topology.trunk == "vlan":
         return Port(cable_of(trunk), SWITCH, tagged=vlan(topology))
     end = tunnel(topology, trunk, machine)
@@ -99,7 +97,7 @@ def port(topology: Topology, trunk: int, machine: str) -> Port:
 
 
 def cable(trunk: int, mtu: int, other_machine_pid: int) -> str:
-    """Run on one machine; a process of the other names that one."""
+    """Plan a cable, on one machine; a process names the other machine."""
     name = cable_of(trunk)
     return f"link add {name} mtu {mtu} type veth peer name {name} mtu {mtu} netns {other_machine_pid}\n{up(name)}"
 
@@ -109,12 +107,12 @@ def up(device: str) -> str:
 
 
 def address(device: str, end: Tunnel, mtu: int) -> str:
-    """A tunnel's end on the device that it goes out by."""
+    """Plan a tunnel's address on the device by which it goes out."""
     return f"link set {device} mtu {mtu}\naddr add {end.local}/{_PREFIX} dev {device}\n{up(device)}"
 
 
 def tunnel_device(end: Tunnel, mtu: int) -> str:
-    """A tunnel made by the kernel, whose packets have room for ``mtu``."""
+    """Plan a tunnel made by the kernel, whose packets have room for ``mtu``."""
     ends = f"local {end.local} remote {end.remote} dev {end.cable}"
     kind = f"vxlan id {end.key} {ends} dstport {VXLAN_PORT}" if end.kind == "vxlan" else f"gretap {ends} key {end.key}"
     return f"link add {end.device} mtu {mtu} type {kind}\n{up(end.device)}"
@@ -133,7 +131,7 @@ def applied_cable(trunk: int, mtu: int, devices: Sequence[Device]) -> list[Appli
 
 
 def applied_end(device: str, end: Tunnel, mtu: int, devices: Sequence[Device]) -> list[Applied]:
-    """Of the device that a tunnel goes out by."""
+    """Read back the device by which a tunnel goes out."""
     actual = _named(device, devices)
     source = "ip -j -d addr show"
     first = actual.addresses[0] if actual and actual.addresses else None
@@ -166,7 +164,7 @@ def applied_tunnel_device(end: Tunnel, mtu: int, devices: Sequence[Device]) -> l
 
 
 def options(end: Tunnel) -> Mapping[str, str]:
-    """Of the tunnel as a port of Open vSwitch."""
+    """Return the options of a tunnel as a port of Open vSwitch."""
     return {"local_ip": end.local, "remote_ip": end.remote, "key": str(end.key)}
 
 

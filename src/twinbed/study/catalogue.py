@@ -1,4 +1,4 @@
-"""What a study file may name: the plugins with the settings that each has, their metrics, and the printed tables."""
+"""The catalogue of what a study file may name: plugins with their settings, metrics, and printed tables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Catalogue:
     instruments: Mapping[str, type[InstrumentParams]]
     backgrounds: Mapping[str, type[BackgroundParams]] = field(default_factory=dict)
     summaries: Mapping[str, str] = field(default_factory=dict)
-    """Plugin -> one line for readers. No two plugins of any kind have one name."""
+    """Plugin -> one line for readers. Each name belongs to one plugin of any kind."""
     also: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Plugin -> other words by which it is looked for."""
+    """Plugin -> other words that people search for."""
     metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
-    """The metrics, with their units, of a run with a workload and with what else measures (instruments, background loads).
+    """Return the metrics, with their units, of a run with a workload and other plugins (instruments, background loads).
     Empty: names are not checked."""
     printed: Sequence[str] = ()
-    """The printed tables that there are. Empty: names are not checked."""
+    """The names of printed tables. Empty: names are not checked."""

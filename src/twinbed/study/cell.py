@@ -1,4 +1,4 @@
-"""Cells: every combination of the levels of a study's factors that is not excluded, each with all its settings checked."""
+"""Cells: each combination of the factors' levels that is not excluded, with all its settings checked."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pydantic import BaseModel
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, PluginParams, WorkloadParams
 from twinbed.model.run import Level
 from twinbed.model.topology import Topology
-from twinbed.study.document import Scalar
+from twinbed.study.document import Problem, Scalar
 from twinbed.study.factor import INSTRUMENTS, TESTBED, Factor, Setting, instruments_of
 from twinbed.study.params import FromLevel, Path, Section, shown
-from twinbed.study.problem import Problem
 from twinbed.study.run import Choice, Run
 
 MAX_CELLS = 100_000
@@ -37,7 +36,7 @@ class Cell:
     backgrounds: Mapping[str, Choice[BackgroundParams]]
 
     def accompanying(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
-        """All that runs besides the workload: instruments and background loads."""
+        """Return instruments and background loads: what runs besides the workload."""
         return (*self.instruments.values(), *self.backgrounds.values())
 
     def run(self, *, replicate: int, block: int, position: int, seed: int = 0) -> Run:
@@ -58,18 +57,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """The parts of a study that settings go to; a part that is wrong itself is missing."""
+    """The parts of a study that have settings; a part with an error is missing."""
 
     testbeds: Mapping[str, Section[DriverParams]]
     workload: Section[WorkloadParams] | None
     topology: Section[Topology]
     instruments: Mapping[str, Section[InstrumentParams]]
     backgrounds: Mapping[str, Section[BackgroundParams]]
-    """By their paths: ``background``, or of several ``background.KIND``."""
+    """By their paths: ``background``, or ``background.KIND`` where there are several."""
 
 
 Only = Mapping[str, Mapping[str, Collection[Scalar]]]
-"""Testbed -> factor -> the levels that it is measured at, where those are not all."""
+"""Testbed -> factor -> the levels measured there, where not all are."""
 
 
 def cells(
@@ -79,9 +78,9 @@ def cells(
     sections: Sections,
     problems: list[Problem],
 ) -> tuple[Cell, ...]:
-    """All cells, in the order of the file, the last factor varying fastest. What is wrong is appended to ``problems``.
+    """Return all cells, in the order of the file, the last factor varying fastest. Errors are appended to ``problems``.
 
-    ``exclude`` maps factor names to levels; a cell that has all levels of one of them is left out. Factors that were drawn
+    ``exclude`` maps factor names to levels; a cell that has all levels of one entry is left out. Factors that were drawn
     together vary together.
     """
     axes = _axes(factors)
@@ -105,7 +104,7 @@ def cells(
 
 
 def _axes(factors: Sequence[Factor]) -> list[list[dict[str, Scalar]]]:
-    """What varies on its own: a factor, or all that were drawn together; of each its levels by factor."""
+    """Return the axes that vary independently: a factor, or all factors drawn together; each a list of levels by factor."""
     axes: list[list[dict[str, Scalar]]] = []
     done: set[str] = set()
     for factor in factors:
@@ -113,15 +112,15 @@ def _axes(factors: Sequence[Factor]) -> list[list[dict[str, Scalar]]]:
             axes.append([{factor.name: level} for level in factor.levels])
         elif factor.together not in done:
             done.add(factor.together)
-            with_it = [each for each in factors if each.together == factor.together]
+            joined = [other for other in factors if other.together == factor.together]
             # Whole numbers may be drawn together more than once.
-            draws = dict.fromkeys(zip(*(each.levels for each in with_it), strict=True))
-            axes.append([dict(zip([each.name for each in with_it], draw, strict=True)) for draw in draws])
+            draws = dict.fromkeys(zip(*(other.levels for other in joined), strict=True))
+            axes.append([dict(zip([other.name for other in joined], draw, strict=True)) for draw in draws])
     return axes
 
 
 class _Resolver:
-    """Checks the settings of cells; cells that share settings share the check."""
+    """A checker of cells' settings; cells that share settings share the check."""
 
     def __init__(self, factors: Sequence[Factor], sections: Sections, problems: list[Problem]) -> None:
         self.by_owner: dict[str, list[tuple[Factor, Setting]]] = {}
@@ -161,7 +160,7 @@ class _Resolver:
         choice: Choice[BackgroundParams] | Choice[WorkloadParams] | None,
         topology: Topology,
     ) -> None:
-        """What a workload or a background load cannot have on this topology."""
+        """Report a setting of a workload or background load that this topology cannot have."""
         unfit = choice.params.unfit(topology) if choice is not None else None
         if unfit is not None:
             place = section.node.keys.get(unfit.setting, section.node.place)
@@ -204,13 +203,13 @@ class _Resolver:
                 self._not_there(factor, setting, chosen, reason)
 
     def _not_there(self, factor: Factor, setting: Setting, chosen: Mapping[str, Scalar], reason: str) -> None:
-        """A level for a setting that this cell does not have: only null will do."""
+        """Report a level of a setting that this cell does not have, unless it is null."""
         if chosen[factor.name].value is not None:
-            allowed = f"null as its level of {factor.name}, with the other such cells excluded"
+            allowed = f"null as its level of {factor.name}, and the other such cells under exclude"
             self.problems.append(Problem.at(factor.place, f"factors.{factor.name}", reason, allowed))
 
     def _find_twins(self, section: Section[M], levels: Mapping[Path, FromLevel], params: BaseModel) -> None:
-        """Levels that are written differently and mean the same, such as 1MiB and 1024KiB."""
+        """Report levels that are written differently and mean the same, such as 1MiB and 1024KiB."""
         for path, made in levels.items():
             value: object = params
             for step in path:

@@ -1,11 +1,13 @@
-"""What the declaration of a setting says: its type, bounds, default, example and sentence.
+"""Settings as declared: type, bounds, default, example and sentence; and the subjects of a study file that have them.
 
-Read from the pydantic model that checks the study file, so that ``twinbed describe``, the manual's tables and the schema for
+They come from the pydantic models that check the study file. So ``twinbed describe``, the manual's tables and the schema for
 editors say what is checked.
+
 """
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +20,22 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from twinbed.contracts.params import PluginParams
 from twinbed.model.declaration import TextAlone
+from twinbed.model.interim import UntilDecided
+from twinbed.model.topology import Link, Topology
 from twinbed.model.units import Quantity
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.document import parse, plain
+from twinbed.study.factor import settings
+from twinbed.study.pivot import Pivot
+from twinbed.study.sections import Machine
+from twinbed.study.study import KEYS, Head
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of a number, in base units; None where there is none."""
+    """The bounds of a number, in base units; None where there is none."""
 
     least: float | None = None
     most: float | None = None
@@ -53,20 +64,20 @@ class Kind:
     bounds: Bounds = Bounds()
     pattern: str | None = None
     model: type[BaseModel] | None = None
-    """Of a mapping with keys of its own."""
+    """The model of a mapping with its own keys."""
     text_alone: str | None = None
-    """Of such a mapping: the key that a text alone is."""
+    """The key of such a mapping that a plain text sets."""
     of: tuple[Kind, ...] = ()
-    """What a list holds, or a mapping from names that the study gives."""
+    """The kinds of a list's items, or of a mapping's values."""
 
     def sentence(self) -> str:
-        """What is allowed, such as ``a whole number from 1 to 80``."""
+        """Say what is allowed, such as ``a whole number from 1 to 80``."""
         if self.choices:
             return ", ".join(filter(None, self.choices))
         if self.of:
             return f"{self.name}, each {' or '.join(dict.fromkeys(each.sentence() for each in self.of))}"
         if self.text_alone is not None:
-            return f"{self.name}, or its {self.text_alone} alone"
+            return f"{self.name}, or only its {self.text_alone}"
         return self.name + self._limits()
 
     def _limits(self) -> str:
@@ -82,7 +93,7 @@ class Kind:
         return "".join(f" {part}" for part in parts)
 
     def written(self, value: object) -> str:
-        """A value as it stands in a study file."""
+        """Return a value as a study file has it."""
         if isinstance(value, Enum):
             return str(value.value)
         if isinstance(value, bool):
@@ -102,16 +113,16 @@ class Declared:
     about: str
     kinds: tuple[Kind, ...]
     null: bool
-    """Whether null is a value."""
+    """True if null is a value."""
     required: bool
     default: str
-    """As it would be written; empty where there is none, or where it is no text."""
+    """As a study file would have it; empty where there is none, or where it is not a scalar."""
     examples: tuple[object, ...] = field(default=(), hash=False)
-    """Values as a study file has them, which are right by themselves; empty for a mapping with keys of its own."""
+    """Valid values as a study file has them; empty for a mapping with its own keys."""
 
     @property
     def models(self) -> tuple[Kind, ...]:
-        """The mappings with keys of their own that it takes, or is a list or mapping of."""
+        """Return the mappings with their own keys that it takes, or that it lists."""
         return tuple(each for kind in self.kinds for each in (kind, *kind.of) if each.model is not None)
 
     def allowed(self) -> str:
@@ -138,15 +149,15 @@ def _declared(name: str, of: FieldInfo) -> Declared:
 
 
 def _kinds(annotation: object, marks: Sequence[object]) -> tuple[tuple[Kind, ...], bool]:
-    """The types that an annotation stands for, and whether null is one."""
+    """Return the types that an annotation stands for, and whether null is one."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         inner = [each for mark in arguments[1:] for each in (mark.metadata if isinstance(mark, FieldInfo) else (mark,))]
         return _kinds(arguments[0], [*marks, *inner])
     if origin in (Union, types.UnionType):
-        found = [_kinds(each, marks) for each in arguments if each is not type(None)]
-        null = len(found) < len(arguments) or any(each for _, each in found)
-        return tuple(dict.fromkeys(kind for kinds, _ in found for kind in kinds)), null
+        choices = [_kinds(choice, marks) for choice in arguments if choice is not type(None)]
+        null = len(choices) < len(arguments) or any(nullable for _, nullable in choices)
+        return tuple(dict.fromkeys(kind for kinds, _ in choices for kind in kinds)), null
     return (_kind(annotation, origin, arguments, marks),), False
 
 
@@ -176,16 +187,16 @@ def _kind(annotation: object, origin: object, arguments: tuple[object, ...], mar
 
 
 def _bounds(marks: Sequence[object]) -> Bounds:
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for mark in marks:
         for name, type_, end in (("least", Ge, "ge"), ("most", Le, "le"), ("above", Gt, "gt"), ("below", Lt, "lt")):
             if isinstance(mark, type_):
-                found[name] = getattr(mark, end)
-    return Bounds(**found)
+                limits[name] = getattr(mark, end)
+    return Bounds(**limits)
 
 
 def _examples(kinds: Sequence[Kind], default: object, written: str) -> Iterator[object]:
-    """What follows from the type: another choice than the default, the default, or a quantity within the bounds."""
+    """Yield examples from the type: choices other than the default, the default, or a quantity within the bounds."""
     for kind in kinds:
         if kind.choices:
             yield from (choice for choice in kind.choices if choice != written)
@@ -198,3 +209,113 @@ def _examples(kinds: Sequence[Kind], default: object, written: str) -> Iterator[
             yield from (text for text in kind.quantity.examples if kind.bounds.hold(kind.quantity.read(text)))
         elif kind.json in ("integer", "number") and kind.bounds.least is not None:
             yield kind.bounds.least
+
+
+KEY, DRIVER, WORKLOAD, BACKGROUND, INSTRUMENT = "key", "driver", "workload", "background", "instrument"
+TITLES: Mapping[str, str] = {
+    KEY: "Keys of a study file",
+    DRIVER: "Drivers of testbeds",
+    WORKLOAD: "Workloads",
+    BACKGROUND: "Background loads",
+    INSTRUMENT: "Instruments",
+}
+"""The sorts of subjects, in the order of the manual."""
+_OF_KEYS: Mapping[str, type[BaseModel]] = {
+    "machine": Machine,
+    "topology": Topology,
+    "topology.link": Link,
+    "replicates": UntilDecided,
+    "tables": Pivot,
+}
+"""The models of keys that have their own settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A key of a study file, or a plugin."""
+
+    sort: str
+    """A key of ``TITLES``."""
+    name: str
+    about: str
+    example: str
+    """As a study file has it."""
+    path: str
+    """The prefix of its settings' names as factors, such as ``testbed`` of a driver; empty where no setting can be a factor."""
+    settings: tuple[Declared, ...] = ()
+    model: type[BaseModel] | None = None
+
+    def path_of(self, setting: Declared) -> str:
+        return f"{self.path}.{setting.name}"
+
+
+def subjects(catalogue: Catalogue) -> tuple[Subject, ...]:
+    """Return all subjects, in the order of the manual."""
+    return (*_keys(), *_plugins(catalogue))
+
+
+def factor_paths(catalogue: Catalogue) -> frozenset[str]:
+    """Return the dotted paths of all settings that can be factors, with one background load."""
+    paths: set[str] = set()
+    for workload in catalogue.workloads.values():
+        for background in catalogue.backgrounds.values():
+            paths |= settings(workload, {"background": background}, catalogue.drivers.values(), catalogue.instruments).keys()
+    return frozenset(paths)
+
+
+def _keys() -> Iterator[Subject]:
+    for name, key in KEYS.items():
+        model = _OF_KEYS.get(name)
+        path = name if model is Topology else ""
+        own = tuple(each for each in declared(Head) if each.name == name)
+        yield Subject(KEY, name, key.about, key.example, path, own + (declared(model) if model else ()), model)
+        if model is Topology:
+            about = Topology.model_fields["link"].description or ""
+            example = "topology: {link: {rate: 100mbit, delay: 5ms}}"
+            yield Subject(KEY, "topology.link", about, example, "topology.link", declared(Link), Link)
+
+
+def _plugins(catalogue: Catalogue) -> Iterator[Subject]:
+    models: tuple[tuple[str, str, Mapping[str, type[PluginParams]]], ...] = (
+        (DRIVER, "testbed", catalogue.drivers),
+        (WORKLOAD, "workload", catalogue.workloads),
+        (BACKGROUND, "background", catalogue.backgrounds),
+        (INSTRUMENT, "instruments", catalogue.instruments),
+    )
+    for sort, path, known in models:
+        for name, model in known.items():
+            settings = declared(model)
+            first = next(each for each in settings if each.required or each.kinds[0].name != "a text")
+            given = needed(model) or {first.name: first.examples[0]}
+            example = _EXAMPLES[sort].format(name=name, settings=_inline(given))
+            own = f"{path}.{name}" if sort == INSTRUMENT else path
+            yield Subject(sort, name, catalogue.summaries.get(name, ""), example, own, settings, model)
+
+
+def needed(model: type[PluginParams]) -> Mapping[str, object]:
+    """Return examples of the settings without which a plugin does nothing."""
+    return model.typical or {each.name: each.examples[0] for each in declared(model) if each.required}
+
+
+_EXAMPLES: Mapping[str, str] = {
+    DRIVER: "testbeds: {{mine: {{driver: {name}, {settings}}}}}",
+    WORKLOAD: "workload: {{kind: {name}, {settings}}}",
+    BACKGROUND: "background: {{kind: {name}, {settings}}}",
+    INSTRUMENT: "instruments: {{{name}: {{{settings}}}}}",
+}
+
+
+def _inline(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}: {written(value)}" for name, value in settings.items())
+
+
+def written(value: object) -> str:
+    """Return a value as YAML on one line."""
+    if isinstance(value, Mapping):
+        return "{" + _inline({str(name): each for name, each in value.items()}) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(written, value)) + "]"
+    if isinstance(value, str):
+        node = None if set(value) & set(",[]{}") else parse(value, "", [])
+        return value if node is not None and plain(node) == value else json.dumps(value)
+    return json.dumps(value)

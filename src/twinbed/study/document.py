@@ -2,12 +2,13 @@
 
 Scalars follow the core schema of YAML 1.2: ``on``, ``off``, ``yes`` and dates are text.  Keys are text as written.
 Syntax errors, duplicate keys and tags outside the core schema become problems with their place, not exceptions.
-A text of more than MOST_VALUES keys and values, or whose aliases stand for more, is refused as soon as that is seen.
+A text with more than MOST_VALUES keys and values, or aliases that expand to more, is refused at once.
+A ``Problem`` says what is wrong, where, at which key, and what would be right; all problems are reported together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -19,10 +20,72 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.nodes import Node as YamlNode
 from ruamel.yaml.reader import ReaderError
 
+from twinbed.model.error import TwinbedError
 from twinbed.model.json import Json
+from twinbed.model.near import Near, did_you_mean
 from twinbed.model.run import Level
-from twinbed.study.problem import Position, Problem
 from twinbed.terminal import visible
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file. Line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One error, printed as ``file:line:column: key: message; allowed: ...; did you mean 'x'?``.
+
+    The value of an option, such as ``--profile``, has no line and column."""
+
+    file: str
+    line: int
+    column: int
+    key: str
+    """Dotted path of the key; empty for the whole file."""
+    message: str
+    allowed: str = ""
+    nearest: Near = ()
+
+    @classmethod
+    def at(cls, place: Position, key: str, message: str, allowed: str = "", nearest: Near = ()) -> Problem:
+        return cls(place.file, place.line, place.column, key, message, allowed, nearest)
+
+    def __str__(self) -> str:
+        place = self.file if self.file.startswith("--") else f"{self.file}:{self.line}:{self.column}"
+        text = f"{place}: " + (f"{self.key}: " if self.key else "") + self.message
+        if self.allowed:
+            text += f"; allowed: {self.allowed}"
+        if self.nearest:
+            text += f"; {did_you_mean(self.nearest)}"
+        return text
+
+
+class StudyError(TwinbedError):
+    """A study that cannot be used. ``problems`` holds every problem, in the order of the file.
+
+    Several problems of one key at one place are one: the first is kept, as the others follow from it or repeat it.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        first: dict[tuple[str, int, int, str], Problem] = {}
+        for problem in problems:
+            first.setdefault((problem.file, problem.line, problem.column, problem.key), problem)
+        self.problems: list[Problem] = sorted(first.values(), key=lambda p: (p.file == "-s", p.file, p.line, p.column, p.key))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Join names for ``allowed``, in their order."""
+    return ", ".join(names)
+
 
 MOST_VALUES = 10_000
 """The longest study of twinbed's own has 233."""
@@ -60,7 +123,7 @@ Node: TypeAlias = Scalar | Items | Entries
 
 
 def plain(node: Node) -> Json:
-    """The tree as plain Python data."""
+    """Return the tree as plain Python data."""
     if isinstance(node, Scalar):
         return node.value
     if isinstance(node, Items):
@@ -69,12 +132,12 @@ def plain(node: Node) -> Json:
 
 
 def is_absent(node: Node | None) -> bool:
-    """Not there, or there without a value."""
+    """Return whether a node is missing or has no value."""
     return node is None or (isinstance(node, Scalar) and node.value is None)
 
 
 def node_at(node: Node | None, path: Sequence[str | int]) -> Node | None:
-    """What stands at ``path``; None where nothing does."""
+    """Return the node at ``path``; None where there is none."""
     for step in path:
         if isinstance(node, Entries):
             node = node.entries.get(str(step))
@@ -86,7 +149,7 @@ def node_at(node: Node | None, path: Sequence[str | int]) -> Node | None:
 
 
 def place_of(node: Node, path: Sequence[str | int]) -> Position:
-    """Where the value at ``path`` stands, or else the deepest part of the path that is there."""
+    """Return the position of the value at ``path``, or of the deepest part of the path that exists."""
     for step in path:
         below = node_at(node, (step,))
         if below is None:
@@ -96,18 +159,18 @@ def place_of(node: Node, path: Sequence[str | int]) -> Position:
 
 
 def parse(text: str, file: str, problems: list[Problem], *, line: int = 1, column: int = 1) -> Node | None:
-    """The tree of ``text``, or None where it has no tree; what is wrong is appended to ``problems``.
+    """Return the tree of ``text``, or None where it has none; errors are appended to ``problems``.
 
-    ``line`` and ``column`` say where the text begins in what the user sees.
+    ``line`` and ``column`` are the position at which the text begins for the user.
     """
-    tree, found = _parsed(text, Position(file, line, column))
-    problems += found
+    tree, new_problems = _parsed(text, Position(file, line, column))
+    problems += new_problems
     return tree
 
 
 @lru_cache(maxsize=128)
 def _parsed(text: str, start: Position) -> tuple[Node | None, Sequence[Problem]]:
-    """Return the tree and what is wrong. Programs that read the same studies again, as tests do, parse each of them once."""
+    """Return the tree and its problems. Programs that read one study several times, such as tests, parse it once."""
     problems: list[Problem] = []
     return _composed(text, start, problems), problems
 
@@ -124,7 +187,7 @@ def _composed(text: str, start: Position, problems: list[Problem]) -> Node | Non
         count = _values(tree, {})
         if count <= MOST_VALUES:
             return tree
-        problems.append(Problem.at(start, "", f"its aliases stand for {count:,} values", f"at most {MOST_VALUES:,}"))
+        problems.append(Problem.at(start, "", f"its aliases expand to {count:,} values", f"at most {MOST_VALUES:,}"))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = start if mark is None else _shifted(start, mark.line, mark.column)
@@ -141,7 +204,7 @@ def _composed(text: str, start: Position, problems: list[Problem]) -> Node | Non
 
 
 class _Limited(Composer):
-    """Gives up at the node that is one too many, or too deep."""
+    """A composer that stops at the first node that is one too many, or too deep."""
 
     composed = 0
 
@@ -156,7 +219,7 @@ class _Limited(Composer):
 
 
 def _values(node: Node, known: dict[int, int]) -> int:
-    """How many values a tree has, where what several aliases stand for counts for each. ``known``: by the node's id."""
+    """Count the values of a tree, with every alias expanded. ``known``: counts by the node's id."""
     below: Sequence[Node] = ()
     if isinstance(node, Items):
         below = node.items
@@ -168,12 +231,12 @@ def _values(node: Node, known: dict[int, int]) -> int:
 
 
 def _shifted(start: Position, line: int, column: int) -> Position:
-    """The place ``line`` lines and ``column`` columns (from 0) after ``start``."""
+    """Return the place ``line`` lines and ``column`` columns (from 0) after ``start``."""
     return Position(start.file, start.line + line, column + (start.column if line == 0 else 1))
 
 
 class _Reader:
-    """Turns ruamel's nodes into ours. An anchored node is read once, so that aliases cannot multiply the work."""
+    """A reader of ruamel's nodes. It reads an anchored node once, so that aliases cannot multiply the work."""
 
     def __init__(self, yaml: YAML, start: Position, problems: list[Problem]) -> None:
         self.construct = yaml.constructor.construct_object
@@ -215,7 +278,7 @@ class _Reader:
                 merged += self._merged(value_node, f"{key}.<<" if key else "<<", where)
                 continue
             if not isinstance(key_node, ScalarNode):
-                self.problems.append(Problem.at(where, key, "a key is neither a list nor a mapping", "a name"))
+                self.problems.append(Problem.at(where, key, "a key cannot be a list or a mapping", "a name"))
                 continue
             name = str(key_node.value)
             path = f"{key}.{name}" if key else name
@@ -232,18 +295,20 @@ class _Reader:
         return Entries(entries, keys, place)
 
     def _refuse_unseen(self, text: str, key: str, where: Position) -> None:
-        """Names and texts of a study are shown everywhere: none may move a cursor, or turn what stands beside it."""
+        """Report a character that terminals obey or readers cannot see: names and texts of a study are printed everywhere."""
         unseen = next((each for each in text if visible(each) != each), None)
         if unseen is not None:
-            problem = f"holds the character U+{ord(unseen):04X}, which is not seen"
-            self.problems.append(Problem.at(where, key, problem, "characters that are printed, newlines and tabs"))
+            problem = f"contains the invisible character U+{ord(unseen):04X}"
+            self.problems.append(Problem.at(where, key, problem, "printable characters, newlines and tabs"))
 
     def _merged(self, node: YamlNode, key: str, where: Position) -> list[Entries]:
-        """The mappings that a merge key (https://yaml.org/type/merge.html) names: one, or a list, the first of which wins."""
+        """Return the mappings that a merge key (https://yaml.org/type/merge.html) names; the first of a list wins."""
         wanted = [self.read(each, key) for each in (node.value if isinstance(node, SequenceNode) else [node])]
         mappings = [each for each in wanted if isinstance(each, Entries)]
         if len(mappings) < len(wanted):
-            self.problems.append(Problem.at(where, key, "merges what is no mapping", "*NAME of a mapping, or a list of such"))
+            self.problems.append(
+                Problem.at(where, key, "merges something that is not a mapping", "*NAME of a mapping, or a list of them")
+            )
         return mappings
 
     def _scalar(self, node: YamlNode, key: str, place: Position) -> Level:
@@ -258,7 +323,7 @@ class _Reader:
             try:
                 value: Level = self.construct(node)
             except ValueError:
-                self.problems.append(Problem.at(place, key, f"{text!r} is not what its tag {tag.replace(_CORE, '!!')} says"))
+                self.problems.append(Problem.at(place, key, f"{text!r} does not match its tag {tag.replace(_CORE, '!!')}"))
                 return text
             return value
         self.problems.append(Problem.at(place, key, f"has the tag {tag.replace(_CORE, '!!')}", "no tags"))

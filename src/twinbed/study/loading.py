@@ -1,26 +1,26 @@
 """From the text of a study file to a Study: as it stands, or with one of its profiles, and with overrides.
 
-Every profile is read, so that all problems of a file are reported at once.
+Every profile is read, so that all problems of a file are reported at once.  The folder studies/ of the repository comes with
+every installation: ``shipped_names`` lists its studies.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.document import Entries, parse
-from twinbed.study.keys import KEYS
-from twinbed.study.override import override
-from twinbed.study.problem import Position, Problem, StudyError, listed
-from twinbed.study.profile import FIXED, Profile, chosen, read_profiles
+from twinbed.study.document import Entries, Position, Problem, StudyError, listed, parse
+from twinbed.study.profile import FIXED, Profile, chosen, override, read_profiles
 from twinbed.study.reader import StudyReader
-from twinbed.study.study import Study
+from twinbed.study.study import KEYS, Study
 
 
 def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
-    """The study that ``text`` describes, with the changes of one of its profiles and then ``-s`` overrides put in.
+    """Return the study that ``text`` describes, changed by one of its profiles and then by ``-s`` overrides.
 
-    Raises StudyError with every problem there is, in any of its profiles."""
+    Raises StudyError with all problems, those of other profiles too."""
     problems: list[Problem] = []
     start = Position(filename, 1, 1)
     root = parse(text, filename, problems)
@@ -31,7 +31,7 @@ def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str
     profiles = read_profiles(root, problems)
     wanted = chosen(profile, profiles, problems)
     study = None
-    # What -s mends or breaks is not the other profiles' business.
+    # Overrides may fix or break the chosen profile; they say nothing about others.
     for each in (wanted,) if overrides else (None, *profiles.values()):
         of_profile: list[Problem] = []
         made = _read_with(each, root, filename, text, catalogue, overrides, of_profile)
@@ -53,9 +53,34 @@ def _read_with(
     overrides: Sequence[str],
     problems: list[Problem],
 ) -> Study | None:
-    """The study with the changes of a profile, or as it stands, and then with the overrides."""
+    """Return the study with a profile's changes, if one is given, and then with the overrides."""
     changeable = tuple(key for key in KEYS if key not in FIXED)
     changed = root if profile is None else profile.put_in(root, changeable, problems)
     for number, item in enumerate(overrides, start=1):
         changed = override(changed, item, number, ("study", *changeable), problems)
     return StudyReader(changed, root, catalogue, problems).study(filename, text, tuple(overrides), profile)
+
+
+SHIPPED = Path(__file__).parents[1] / "studies"
+_QUICK = re.compile(r"^profiles:\n(?:  .*\n)*?  quick:", re.MULTILINE)
+_QUESTION = re.compile(r"^# The question: ([^?]*\?)", re.MULTILINE)
+
+
+def shipped_names() -> Sequence[str]:
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def shipped_file(name: str) -> Path | None:
+    """Return the file of the shipped study of this name; None where there is none."""
+    return SHIPPED / f"{name}.yaml" if name in shipped_names() else None
+
+
+def quick_profile(text: str) -> str | None:
+    """Return the name of a study's profile for small machines; None where it has none."""
+    return "quick" if _QUICK.search(text) else None
+
+
+def question_of(text: str) -> str:
+    """Return the question with which a shipped study begins, on one line; empty where it does not begin with one."""
+    asked = _QUESTION.search(text)
+    return " ".join(asked[1].replace("\n#", " ").split()) if asked else ""

@@ -1,4 +1,4 @@
-"""Settings from a study file held against the params model they go to, with every mistake at its line and column."""
+"""Settings of a study file, checked by their params model; each error has its line and column."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pydantic_core import ErrorDetails
 from twinbed.model.declaration import Also
 from twinbed.model.near import Near, nearest
 from twinbed.model.units import QuantityError, format_size
-from twinbed.study.document import Entries, Node, Scalar, node_at, place_of, plain
-from twinbed.study.problem import Position, Problem, listed
+from twinbed.study.document import Entries, Node, Position, Problem, Scalar, listed, node_at, place_of, plain
 
 Path = tuple[str, ...]
 M_co = TypeVar("M_co", bound=BaseModel, covariant=True)
@@ -25,7 +24,7 @@ _QUOTED = re.compile(r"'([^']*)'")
 
 @dataclass(frozen=True, slots=True)
 class FromLevel:
-    """A setting that a factor decides: the factor's name and the level, where it stands in the file."""
+    """A setting that a factor decides: the factor's name, and the level with its place in the file."""
 
     factor: str
     level: Scalar
@@ -42,9 +41,9 @@ class Section(Generic[M_co]):
     kind: str = ""
     """The chosen plugin's name."""
     kind_key: str | None = None
-    """The key of the section that names the plugin and is not a setting: ``driver`` or ``kind``."""
+    """The key that names the plugin and is not a setting: ``driver`` or ``kind``."""
     excused: frozenset[str] = field(default_factory=frozenset)
-    """Settings whose absence is not reported: a factor that is wrong itself was meant to give them."""
+    """Settings that may be missing without a report: a factor with an error of its own was meant to set them."""
 
     def names(self) -> list[str]:
         return list(self.model.model_fields)
@@ -55,19 +54,13 @@ class Section(Generic[M_co]):
             if key != self.kind_key and key not in known:
                 allowed = ([self.kind_key] if self.kind_key else []) + known
                 also = also_of(self.model)
-                of = f" of {self.kind}" if self.kind else ""
-                yield Problem.at(
-                    place,
-                    self._key((key,)),
-                    f"is not a setting{of}",
-                    listed(allowed),
-                    nearest(key, allowed, also),
-                )
+                message = f"is not a setting of {self.kind}" if self.kind else "is not a setting"
+                yield Problem.at(place, self._key((key,)), message, listed(allowed), nearest(key, allowed, also))
 
     def check(self, levels: Mapping[Path, FromLevel], problems: list[Problem], note: str = "") -> M_co | None:
-        """The checked params, with the levels put in; None where something is wrong, which is appended to ``problems``.
+        """Return the checked params, with the levels put in; None where there is an error, which is appended to ``problems``.
 
-        ``note`` says in a message about a level what it was meant for. Keys that the model does not know are left out here.
+        ``note`` is added to a message about a level. Keys that the model does not know are ignored here.
         """
         known = set(self.names())
         data = {key: plain(value) for key, value in self.node.entries.items() if key in known}
@@ -102,7 +95,7 @@ class Section(Generic[M_co]):
         return Problem.at(place, self._key(location), message, allowed, near)
 
     def _location(self, loc: Sequence[str | int], levels: Mapping[Path, FromLevel]) -> tuple[str | int, ...]:
-        """pydantic's location without the steps that name a branch of a union or of a validator."""
+        """Return pydantic's location without the steps that name a branch of a union or of a validator."""
         model: type[BaseModel] | None = self.model
         kept: list[str | int] = []
         for step in loc:
@@ -121,7 +114,7 @@ class Section(Generic[M_co]):
 
 
 def shown(value: object) -> str:
-    """A value as it would stand in the file, for a message."""
+    """Return a value as the file would have it, for a message."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):
@@ -134,7 +127,7 @@ def shown(value: object) -> str:
 
 
 def _size(bounds: Mapping[str, object]) -> str:
-    """A bound of a size once more, as it would be written; nothing for what is no size."""
+    """Return a size's bound as a study file would have it, in brackets; empty for other values."""
     for bound in bounds.values():
         if isinstance(bound, int) and bound >= 4096 and bound % 1024 == 0:
             return f" ({format_size(bound)})"
@@ -142,7 +135,7 @@ def _size(bounds: Mapping[str, object]) -> str:
 
 
 def _message(detail: ErrorDetails, value: str, model: type[BaseModel], location: Sequence[str | int]) -> tuple[str, str, Near]:
-    """(message, allowed, nearest) for one of pydantic's errors about ``value``, shown as written."""
+    """Return message, allowed and nearest names for one of pydantic's errors about ``value``, shown as written."""
     kind, text, context = detail["type"], detail["msg"], detail.get("ctx", {})
     if kind == "missing":
         described = _field_description(model, location)
@@ -171,7 +164,7 @@ def _message(detail: ErrorDetails, value: str, model: type[BaseModel], location:
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
-    """The pydantic model that an annotation is or contains."""
+    """Return the pydantic model that an annotation is or contains."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for part in get_args(annotation) if (model := _model_in(part)) is not None), None)
@@ -202,7 +195,7 @@ def _also_at(model: type[BaseModel], location: Sequence[str | int]) -> Mapping[s
 
 
 def also_of(model: type[BaseModel]) -> Mapping[str, tuple[str, ...]]:
-    """Setting -> other words by which it is looked for."""
+    """Return setting -> other words that people search for."""
     return {name: words_of(field.metadata) for name, field in model.model_fields.items()}
 
 
@@ -217,7 +210,7 @@ def _field_description(model: type[BaseModel], location: Sequence[str | int]) ->
 
 
 def _key_place(node: Node, location: Sequence[str | int]) -> Position | None:
-    """Where the key at the end of ``location`` stands."""
+    """Return the position of the key at the end of ``location``."""
     for step in location[:-1]:
         node = node.entries.get(str(step), node) if isinstance(node, Entries) else node
     return node.keys.get(str(location[-1])) if isinstance(node, Entries) else None

@@ -1,7 +1,7 @@
-"""``tables`` of a study file: tables that the report has besides its own, with rows and columns as one wants them printed.
+"""The section ``tables`` of a study file: additional tables of the report, with the rows and columns to print.
 
-A number of such a table is of one cell on one testbed, so every factor that varies is in the rows, is the columns, or is held
-at one level by ``where``.
+Each number of a table belongs to one cell on one testbed. So each factor that varies is in the rows, is the columns, or has
+one level by ``where``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 from twinbed.model.near import nearest
 from twinbed.model.run import Level, level_text
-from twinbed.study.document import Entries, Items, Node, Scalar, is_absent, node_at, plain
+from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed, node_at, plain
 from twinbed.study.factor import TESTBED, Factor, match_level
 from twinbed.study.params import Section, shown
-from twinbed.study.problem import Position, Problem, listed
 
 TABLES = "tables"
 UNITS: Mapping[str, tuple[str, float]] = {
@@ -31,7 +30,7 @@ UNITS: Mapping[str, tuple[str, float]] = {
     "Gbit/s": ("bit/s", 1e9),
     "%": ("1", 0.01),
 }
-"""Units a table can be in: the metric's own unit, and how much of it that is."""
+"""Unit of a table -> the metric's base unit, and the size in it."""
 Unit = Literal["s", "ms", "us", "B", "kB", "MB", "kbit/s", "Mbit/s", "Gbit/s", "%"]
 
 
@@ -40,36 +39,36 @@ class Pivot(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    title: StrictStr = Field(examples=["Requests per second"], description="what stands above it")
-    metric: StrictStr = Field(
-        examples=["requests_per_second"], description="whose values it holds, by its name in `twinbed describe`"
-    )
-    host: StrictStr = Field(
-        "", examples=["client"], description="client, server or machine; without it, the value of the whole run"
-    )
+    title: StrictStr = Field(examples=["Requests per second"], description="heading of the table")
+    metric: StrictStr = Field(examples=["requests_per_second"], description="metric to show, by its name in `twinbed describe`")
+    host: StrictStr = Field("", examples=["client"], description="client, server or machine; empty: the value of the whole run")
     direction: Literal["", "client_to_server", "server_to_client"] = Field(
-        "", description="which way, of a metric that is measured in both"
+        "", description="direction, for a metric that is measured in both"
     )
     rows: tuple[StrictStr, ...] = Field(examples=[["payload"]], description="factors whose levels are the rows")
     columns: StrictStr = Field(TESTBED, description="the factor whose levels are the columns")
     where: dict[str, Any] = Field(
-        {}, examples=[{"payload": "1MiB"}], description="factor -> its level, or a list of levels: what is left out has others"
+        {},
+        examples=[{"payload": "1MiB"}],
+        description="factor -> its level, or a list of levels; runs with other levels are left out",
     )
-    show: Literal["mean", "change"] = Field("mean", description="means, or by how much they differ from a column's")
+    show: Literal["mean", "change"] = Field(
+        "mean", description="mean: means; change: differences from the column that `against` names"
+    )
     against: Any = Field(
-        None, examples=["off"], description="the level of the columns that changes are from; null: the reference"
+        None, examples=["off"], description="level of the column that changes are relative to; null: the reference"
     )
     spread: Literal["interval", "stdev", "none"] = Field(
-        "interval", description="what follows ±: half the interval of the mean, or the standard deviation"
+        "interval", description="number after ±: half the mean's confidence interval, or the standard deviation"
     )
-    unit: Unit | None = Field(None, description="such as ms; null: as suits the numbers")
+    unit: Unit | None = Field(None, description="unit, such as ms; null: chosen to suit the numbers")
     published: StrictStr | None = Field(
-        None, examples=["ICNC-II"], description="a table of `twinbed published list` whose numbers stand beside"
+        None, examples=["ICNC-II"], description="a table of `twinbed published list` to print next to this one"
     )
 
 
 class PivotReader:
-    """Reads the section ``tables``; what is wrong is appended to ``problems``, and a wrong table left out."""
+    """A reader of the section ``tables``. Errors are appended to ``problems``, and a table with an error is left out."""
 
     def __init__(
         self,
@@ -80,8 +79,8 @@ class PivotReader:
         printed: Sequence[str],
         problems: list[Problem],
     ) -> None:
-        """``whole`` is the study without a profile's changes. ``metrics`` maps names to units, ``printed`` are the printed
-        tables; empty where none are known."""
+        """Prepare to read. ``whole`` is the study without a profile's changes, ``metrics`` maps names to units, ``printed``
+        names the printed tables; empty: names are not checked."""
         self.by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
         self.names = [factor.name for factor in factors]
         self.whole = whole
@@ -140,7 +139,7 @@ class PivotReader:
             self.problems.append(Problem.at(place, f"{path}.metric", message, "a metric that `twinbed describe` lists", near))
         elif table.unit is not None and UNITS[table.unit][0] != unit.partition("/")[0] and UNITS[table.unit][0] != unit:
             fitting = [name for name, (base, _) in UNITS.items() if base in (unit, unit.partition("/")[0])]
-            message = f"{table.unit} is no unit of {table.metric}, which is in {unit}"
+            message = f"{table.metric} is in {unit} and cannot be shown in {table.unit}"
             self.problems.append(Problem.at(node.entries["unit"].place, f"{path}.unit", message, listed(fitting) or "none"))
 
     def _check_printed(self, path: str, table: Pivot, node: Entries) -> None:
@@ -151,7 +150,7 @@ class PivotReader:
             self.problems.append(Problem.at(place, f"{path}.published", message, listed(self.printed), near))
 
     def _factor(self, key: str, node: Node) -> Factor | None:
-        """The factor whose name this is; a value that is no name is reported elsewhere."""
+        """Return the factor of this name. A value that is not a name is reported elsewhere."""
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             return None
         factor = self.by_name.get(node.value)
@@ -161,7 +160,7 @@ class PivotReader:
         return factor
 
     def _where(self, key: str, node: Node | None) -> tuple[dict[str, list[Level]], bool]:
-        """Factor -> the levels that are in the table; and whether a profile has left out all levels of some factor."""
+        """Return factor -> the levels in the table, and whether a profile leaves out all levels of a factor."""
         levels_of: dict[str, list[Level]] = {}
         absent = False
         for name, value in node.entries.items() if isinstance(node, Entries) else ():
@@ -187,10 +186,12 @@ class PivotReader:
         if node is None or is_absent(node):
             if table.show == "change" and columns.name != TESTBED:
                 levels = listed(level_text(level.value) for level in columns.levels)
-                self.problems.append(Problem.at(whole.place, key, "is required: the level that changes are from", levels))
+                self.problems.append(
+                    Problem.at(whole.place, key, "is required: the level that changes are relative to", levels)
+                )
             return self.reference if table.show == "change" else None
         if table.show == "mean":
-            self.problems.append(Problem.at(node.place, key, "says nothing of means", "show: change with it"))
+            self.problems.append(Problem.at(node.place, key, "has no effect on means", "against only with show: change"))
             return None
         level = match_level(node, columns)
         if level is None and not self._left_out(columns, node):
@@ -198,7 +199,7 @@ class PivotReader:
         return None if level is None else level.value
 
     def _left_out(self, factor: Factor, item: Node) -> bool:
-        """Whether it is a level in the study as it is without a profile."""
+        """Return whether it is a level of the study without a profile."""
         written = node_at(self.whole, ("factors", factor.name))
         return isinstance(written, Items) and any(plain(each) == plain(item) for each in written.items)
 
@@ -210,10 +211,10 @@ class PivotReader:
 
     def _check_held(self, path: str, place: Position, shown_by: Sequence[str], where: Mapping[str, Sequence[Level]]) -> None:
         for name in dict.fromkeys(each for each in shown_by if shown_by.count(each) > 1):
-            self.problems.append(Problem.at(place, path, f"has {name} twice", "rows and columns that differ"))
+            self.problems.append(Problem.at(place, path, f"uses {name} twice", "each factor once, in rows or as columns"))
         for factor in {factor.name: factor for factor in self.by_name.values()}.values():
             held = where.get(factor.name)
             several = len(factor.levels) > 1 if held is None else len(held) > 1
             if factor.name not in shown_by and several:
-                allowed = f"{factor.name} in rows, as columns, or with one level in where"
+                allowed = f"{factor.name} in rows or as columns, or one level of it in where"
                 self.problems.append(Problem.at(place, path, f"mixes several levels of {factor.name}", allowed))

@@ -1,4 +1,4 @@
-"""From the tree of a study file to a Study: sections, factors, excluded cells, cross checks; every problem is collected."""
+"""The reader that turns a study file's tree into a Study: sections, factors, excluded cells, cross checks, all problems."""
 
 from __future__ import annotations
 
@@ -15,33 +15,31 @@ from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.cell import Cell, M, Only, Sections, cells
-from twinbed.study.document import Entries, Items, Node, Scalar, is_absent
+from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed
 from twinbed.study.factor import (
+    DRAW,
     HYPERCUBE,
     INSTRUMENTS,
     NO_INSTRUMENTS,
     TESTBED,
+    UNCERTAIN,
     Factor,
+    Uncertain,
     instruments_of,
     match_level,
     read_factors,
     settings,
 )
-from twinbed.study.keep import KEEP, read_keep
-from twinbed.study.keys import KEYS
 from twinbed.study.params import Section, shown
 from twinbed.study.pivot import TABLES, Pivot, PivotReader
-from twinbed.study.problem import Position, Problem, listed
 from twinbed.study.profile import Profile
 from twinbed.study.sample import subset
-from twinbed.study.sections import ONLY, ONLY_EXAMPLE, SectionReader
-from twinbed.study.study import Head, Order, Study, pairing, seed_of
-from twinbed.study.uncertain import DRAW, UNCERTAIN, Uncertain
-from twinbed.study.until import read_until
+from twinbed.study.sections import KEEP, ONLY, ONLY_EXAMPLE, SectionReader, read_keep, read_until
+from twinbed.study.study import KEYS, Head, Order, Study, pairing, seed_of
 
 MAX_RUNS = 1_000_000
 REMOTE = "remote"
-"""The driver of physical hosts: the natural reference."""
+"""The driver of physical hosts, which are the natural reference."""
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _STUDY_NAME_ALLOWED = "letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 64"
@@ -49,14 +47,14 @@ _STUDY_NAME_ALLOWED = "letters, digits, '.', '_' and '-', beginning with a lette
 
 class StudyReader:
     def __init__(self, root: Entries, whole: Entries, catalogue: Catalogue, problems: list[Problem]) -> None:
-        """``whole`` is the study without the changes of a profile and of -s."""
+        """Prepare to read. ``whole`` is the study without the changes of a profile and of -s."""
         self.root = root
         self.whole = whole
         self.catalogue = catalogue
         self.problems = problems
         self.sections = SectionReader(root, catalogue, problems)
         self.drawn_of: dict[tuple[str, str], Sequence[Scalar]] = {}
-        """Testbed, factor -> the levels of ``only`` that were drawn for it; none where all are listed."""
+        """Testbed, factor -> the levels of ``only`` that were drawn; none where all are listed."""
 
     def problem(self, place: Position, key: str, message: str, allowed: str = "", near: Near = ()) -> None:
         self.problems.append(Problem.at(place, key, message, allowed, near))
@@ -91,12 +89,12 @@ class StudyReader:
         if not testbeds:
             return None
         if exclude and not resolved and not self.problems:
-            self.problem(self.root.entries["exclude"].place, "exclude", "leaves no cell")
+            self.problem(self.root.entries["exclude"].place, "exclude", "excludes every cell")
         reference, reason = self.reference(factors, testbeds)
         tables = self.tables(factors, reference, workload, resolved)
         if head is None or self.problems:
             return None
-        # Draws vary as replicates do, and tell more.
+        # Draws vary as replicates do, and show more.
         given = head.replicates if "replicates" in self.root.entries or not uncertain.samples else 1
         replicates = given if until is None else until.most
         if len(resolved) * replicates > MAX_RUNS:
@@ -137,7 +135,7 @@ class StudyReader:
         node = Entries(own, {key: self.root.keys[key] for key in own}, self.root.place)
         head = Section("", Head, node).check({}, self.problems)
         if isinstance(head, Head) and head.comparison is Pairing.PAIRED and head.order is not Order.RANDOMIZED_BLOCKS:
-            message = f"{head.order} has no blocks to pair runs by"
+            message = f"needs blocks to pair runs by, and order: {head.order} has none"
             self.problem(own["comparison"].place, "comparison", message, "order: randomized-blocks, or comparison: independent")
         name = own.get("study")
         if isinstance(name, Scalar) and isinstance(name.value, str) and not STUDY_NAME.fullmatch(name.value):
@@ -174,14 +172,14 @@ class StudyReader:
         return uncertain, [*factors, *drawn]
 
     def all_testbeds(self) -> Factor:
-        """The factor ``testbed`` where it is not given: every testbed there is."""
+        """Return the factor ``testbed`` of a study that does not give it: all its testbeds."""
         node = self.root.entries.get("testbeds")
         names = list(node.entries) if isinstance(node, Entries) else []
         place = self.root.keys.get("testbeds", self.root.place)
         return Factor(TESTBED, place, None, tuple(Scalar(name, place) for name in names or [""]))
 
     def instruments_in_levels(self, node: Node | None) -> dict[str, type[BaseModel]]:
-        """The instruments that only the levels of the factor ``instruments`` name."""
+        """Return the instruments that only levels of the factor ``instruments`` name."""
         levels = node.entries.get(INSTRUMENTS) if isinstance(node, Entries) else None
         names: list[object] = []
         for level in levels.items if isinstance(levels, Items) else ():
@@ -201,7 +199,7 @@ class StudyReader:
                 )
 
     def check_instruments_factor(self, factors: Sequence[Factor], instruments: dict[str, Section[InstrumentParams]]) -> None:
-        """Adds the instruments that only levels name; one that no level names would silently be off."""
+        """Add the instruments that only levels name; report one that no level names, which would silently be off."""
         factor = next((factor for factor in factors if factor.name == INSTRUMENTS), None)
         if factor is None:
             return
@@ -219,10 +217,15 @@ class StudyReader:
                     instruments[name] = self.sections.instrument(name, Entries({}, {}, level.place))
         for name, section in instruments.items():
             if name not in used:
-                self.problem(section.node.place, f"instruments.{name}", "is in no level of the factor instruments")
+                self.problem(
+                    section.node.place,
+                    f"instruments.{name}",
+                    "is in no level of the factor instruments",
+                    "in at least one level",
+                )
 
     def excused(self, factors: Sequence[Factor]) -> frozenset[str]:
-        """The last names of factors that are written but wrong: what they were to set is not missing as well."""
+        """Return the last names of factors with errors, so that their settings are not reported as missing too."""
         node = self.root.entries.get("factors")
         written = dict(node.entries) if isinstance(node, Entries) else {}
         hypercube = written.pop(HYPERCUBE, None)
@@ -233,7 +236,7 @@ class StudyReader:
         return frozenset(name.rpartition(".")[2] for name in written if name not in right)
 
     def check_sections(self, sections: Sections, factors: Sequence[Factor]) -> None:
-        """No setting is given twice, and testbeds that no cell uses are right too."""
+        """Report settings that are given twice, and errors of testbeds that no cell uses."""
         for factor in factors:
             if factor.setting is None:
                 continue
@@ -244,7 +247,7 @@ class StudyReader:
                 if isinstance(node, Entries) and factor.setting.field[-1] in node.entries:
                     key = ".".join((section.path, *factor.setting.field))
                     self.problem(
-                        node.keys[factor.setting.field[-1]], key, f"is also the factor {factor.name!r}", "one of the two"
+                        node.keys[factor.setting.field[-1]], key, f"is also the factor {factor.name!r}", "only one of the two"
                     )
         used = {level.value for factor in factors if factor.name == TESTBED for level in factor.levels}
         driven = {factor.setting.field[0] for factor in factors if factor.setting and factor.setting.owner == "testbed"}
@@ -253,7 +256,7 @@ class StudyReader:
                 _excuse(section, section.excused | driven).check({}, self.problems)
 
     def exclude(self, factors: Sequence[Factor]) -> tuple[list[dict[str, Scalar]], tuple[str, ...]]:
-        """The cells that are not run, and the cautions that leave a run out of the main result."""
+        """Return the cells that are not run, and the cautions that exclude a run from the main result."""
         node = self.root.entries.get("exclude")
         if node is None or is_absent(node):
             return [], ()
@@ -269,10 +272,10 @@ class StudyReader:
             key = f"exclude[{index}]"
             if isinstance(item, Scalar) and isinstance(item.value, str):
                 if item.value not in OF_RUNS:
-                    message = f"{item.value!r} is not a caution that leaves a run out"
+                    message = f"{item.value!r} is not a caution that can exclude a run"
                     self.problem(item.place, key, message, listed(OF_RUNS), nearest(item.value, OF_RUNS))
                 elif item.value in cautions:
-                    self.problem(item.place, key, f"{item.value} is there twice")
+                    self.problem(item.place, key, f"{item.value} is given twice")
                 else:
                     cautions.append(item.value)
                 continue
@@ -305,7 +308,7 @@ class StudyReader:
         return excluded, tuple(cautions)
 
     def only(self, factors: Sequence[Factor], uncertain: Uncertain, seed: int) -> Only:
-        """What testbeds are measured at, where ``only`` says less than everything."""
+        """Return testbed -> factor -> levels, for testbeds that ``only`` restricts."""
         by_name = {factor.target: factor for factor in factors} | {factor.name: factor for factor in factors}
         names = [factor.name for factor in factors if factor.name != TESTBED]
         wrong = self.excused(factors)
@@ -315,7 +318,7 @@ class StudyReader:
         for testbed, node in self.sections.only.items():
             key = f"testbeds.{testbed}.{ONLY}"
             if not isinstance(node, Entries):
-                self.problem(node.place, key, "is not a mapping", f"factors and their levels, {ONLY_EXAMPLE}")
+                self.problem(node.place, key, "is not a mapping", f"a mapping of factors to levels, {ONLY_EXAMPLE}")
                 continue
             for name, value in node.entries.items():
                 factor = by_name.get(name)
@@ -330,15 +333,15 @@ class StudyReader:
         return kept
 
     def drawn(self, testbeds: Iterable[str], factors: Sequence[Factor]) -> Mapping[str, Mapping[str, tuple[Level, ...]]]:
-        """Testbed -> factor -> the levels that were drawn at random."""
+        """Return testbed -> factor -> the levels that were drawn at random."""
         of_all = {factor.name: factor.levels for factor in factors if factor.drawn}
-        found = {}
+        drawn = {}
         for testbed in testbeds:
             own = {factor: levels for (name, factor), levels in self.drawn_of.items() if name == testbed}
-            found[testbed] = {
-                name: tuple(each.value for each in levels) for name, levels in {**of_all, **own}.items() if levels
+            drawn[testbed] = {
+                name: tuple(level.value for level in levels) for name, levels in {**of_all, **own}.items() if levels
             }
-        return {testbed: levels for testbed, levels in found.items() if levels}
+        return {testbed: levels for testbed, levels in drawn.items() if levels}
 
     def only_levels(self, testbed: str, key: str, node: Node, factor: Factor, seed: int) -> Sequence[Scalar] | None:
         if isinstance(node, Items):
@@ -351,7 +354,7 @@ class StudyReader:
         wrong = isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= len(factor.levels)
         if wrong or entries.keys() - {"random", "also"} or not isinstance(more, Items) or not isinstance(count, int):
             allowed = f"a list of levels, or {{random: N}} with N from 1 to {len(factor.levels)}, {{random: N, also: [...]}}"
-            self.problem(node.place, key, f"does not say at which levels of {factor.name}", allowed)
+            self.problem(node.place, key, f"does not say which levels of {factor.name} are measured", allowed)
             return None
         also = self.listed_levels(f"{key}.also", more, factor)
         if also is None:
@@ -366,8 +369,8 @@ class StudyReader:
             if level is None:
                 known = listed([_text(each.value) for each in factor.levels[:20]])
                 self.problem(item.place, key, f"is not a level of {factor.name}", known)
-        found = [level for level in levels if level is not None]
-        return found if len(found) == len(levels) else None
+        matched = [level for level in levels if level is not None]
+        return matched if len(matched) == len(levels) else None
 
     def reference(self, factors: Sequence[Factor], testbeds: Mapping[str, Section[DriverParams]]) -> tuple[str, str]:
         names = [str(level.value) for factor in factors if factor.name == TESTBED for level in factor.levels]
@@ -395,7 +398,7 @@ class StudyReader:
 
 
 def _text(value: Level) -> str:
-    """A level as written, without quotes."""
+    """Return a level as written, without quotes."""
     return value if isinstance(value, str) else shown(value)
 
 

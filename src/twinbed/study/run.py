@@ -1,4 +1,4 @@
-"""A run: one cell, one replicate, with every setting resolved.  Identity is the hash of levels, settings and replicate."""
+"""A run: one cell, one replicate, all settings resolved.  Its identity is the hash of levels, settings and replicate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ P = TypeVar("P", bound=PluginParams, covariant=True)
 
 
 class Ended(TypedDict):
-    """What a record says of a run beside what was planned."""
+    """The fields of a run's record that are known only after the run."""
 
     status: Status
     started_s: float
@@ -42,7 +42,7 @@ class Ended(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[P]):
-    """A chosen plugin with its checked parameters (a frozen pydantic model of the plugin's own)."""
+    """A chosen plugin with its checked parameters (a frozen pydantic model of the plugin)."""
 
     kind: str
     params: P
@@ -55,8 +55,8 @@ class Choice(Generic[P]):
 class Run:
     """One run of a study.
 
-    ``levels`` holds what the study's factors are set to, as written; the other fields are what they resolve to.
-    ``position`` is the place in the order of execution, from 0; ``block`` the block it belongs to, from 0.
+    ``levels`` holds the levels of the study's factors as written; the other fields are what they resolve to.
+    ``position`` is the place in the order of execution, ``block`` the run's block; both count from 0.
     """
 
     levels: Mapping[str, Level]
@@ -71,10 +71,10 @@ class Run:
     backgrounds: Mapping[str, Choice[BackgroundParams]] = field(default_factory=dict)
     """Kind -> background load."""
     seed: int = 0
-    """The study's: no part of what the run is, but of which hosts are drawn for it."""
+    """The study's seed. It is not part of the run's identity, but decides which hosts are drawn for it."""
 
     def settings(self) -> Settings:
-        """Everything that the run depends on except its replicate, as JSON data. Without a background load it is not named."""
+        """Return all that the run depends on but its replicate, as JSON data. ``background`` is there only with such loads."""
         loads = {name: choice.to_json() for name, choice in self.backgrounds.items()}
         settings: Settings = {
             "levels": dict(self.levels),
@@ -88,11 +88,11 @@ class Run:
         return settings
 
     def accompanying(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
-        """All that runs besides the workload: instruments and background loads."""
+        """Return instruments and background loads: what runs besides the workload."""
         return (*self.instruments.values(), *self.backgrounds.values())
 
     def record(self, **outcome: Unpack[Ended]) -> Record:
-        """What is written about it once it is over; ``outcome`` has the other fields of a record."""
+        """Return the record of the finished run; ``outcome`` has the fields that are known only now."""
         return Record(
             id=self.id,
             cell=self.cell,
@@ -106,12 +106,12 @@ class Run:
 
     @property
     def cell(self) -> str:
-        """Short hash of all settings but the replicate."""
+        """Return a short hash of all settings except the replicate."""
         return _hash(self.settings())
 
     @property
     def id(self) -> str:
-        """Short hash of all settings and the replicate; the name of the run's folder."""
+        """Return a short hash of all settings and the replicate: the name of the run's folder."""
         return _hash({**self.settings(), "replicate": self.replicate})
 
 

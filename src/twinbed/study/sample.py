@@ -1,10 +1,10 @@
 """Levels that are drawn, not listed: ``payload: {log_uniform: [500B, 16MiB], samples: 50}``.
 
-Draws are those of van der Corput's sequence in base 2, shuffled and scrambled by nested uniform permutations (Owen 1995, in
+Draws follow van der Corput's sequence in base 2, shuffled and scrambled by nested uniform permutations (Owen 1995, in
 Monte Carlo and Quasi-Monte Carlo Methods, 299; independent for each factor as in Burley 2020, J. Comput. Graph. Tech. 9(4):1).
-Each draw on its own is uniform; of the first 2^m each of 2^m equal parts of the range has one, so that several factors that
-are drawn together are a Latin hypercube; and a study that asks for more keeps those that it had.  They hang on the study's seed
-and the factor's name alone: SHA-256 decides each digit, so that they are the same in every version of every library.
+Each draw on its own is uniform.  Each of 2^m equal parts of the range has one of the first 2^m draws, so several factors that
+are drawn together form a Latin hypercube.  A study that asks for more draws keeps the earlier ones.  Draws depend only on the
+study's seed and the factor's name: SHA-256 decides each digit, so every version of every library gives the same draws.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from statistics import NormalDist
 from twinbed.model.near import nearest
 from twinbed.model.run import Level
 from twinbed.model.units import QuantityError, format_duration, format_size, magnitudes
-from twinbed.study.document import Entries, Items, Node, Scalar
+from twinbed.study.document import Entries, Items, Node, Problem, Scalar, listed
 from twinbed.study.params import shown
-from twinbed.study.problem import Problem, listed
 
 SAMPLES = "samples"
 MOST = 10_000
 DIGITS = 40
-"""Of a draw, in base 2."""
+"""Digits of a draw in base 2."""
 PLACES = 4
-"""Digits that numbers, rates and times are drawn to; sizes to the byte."""
+"""Significant digits of drawn numbers, rates and times; sizes are drawn to the byte."""
 TRIES = 4
-"""Draws for each level that is asked for, before there are too few different ones."""
+"""Draws made for each level that is asked for, before too few different ones are an error."""
 EXAMPLE = "such as {log_uniform: [500B, 16MiB], samples: 50}"
 
 
 def uniform(seed: int, name: str, index: int) -> float:
-    """The draw of this index, from 0 up to but not including 1."""
+    """Return the draw of this index, at least 0 and below 1."""
     place = 0
     for digit in reversed(range(DIGITS)):
         above = index >> digit + 1
@@ -47,8 +46,7 @@ def uniform(seed: int, name: str, index: int) -> float:
 
 
 def independent(seed: int, name: str, index: int) -> float:
-    """The draw of this index of an uncertain input, inside 0 and 1: independent of every other one, as intervals of Monte Carlo
-    take them to be."""
+    """Return an uncertain input's draw of this index, between 0 and 1. Draws are independent, as Monte Carlo assumes."""
     text = json.dumps([seed, "uncertain", name, index], separators=(",", ":"))
     place = int.from_bytes(hashlib.sha256(text.encode()).digest()[: DIGITS // 8])
     return (place + 0.5) / float(1 << DIGITS)
@@ -59,7 +57,7 @@ def _flips(*what: object) -> int:
 
 
 def is_sample(node: Node) -> bool:
-    """Whether a factor's levels are drawn."""
+    """Return whether a factor's levels are drawn."""
     return isinstance(node, Entries)
 
 
@@ -70,8 +68,11 @@ def read_sample(
     together: int | None,
     problems: list[Problem],
 ) -> list[Scalar] | None:
-    """The drawn levels, different ones; None where the node does not say how. ``at`` gives the draw of each index between 0
-    and 1, ``together`` how many factors that are drawn together have of each, where levels may come again."""
+    """Return the drawn levels, all different; None, with a problem, where the node does not say how to draw.
+
+    ``at`` gives the draw of each index, between 0 and 1. ``together``: the number of draws of factors that are drawn together,
+    whose levels may repeat.
+    """
     for other, place in node.keys.items():
         if other not in KINDS and (other != SAMPLES or together is not None):
             near = nearest(other, KINDS)
@@ -80,7 +81,7 @@ def read_sample(
     kinds = [kind for kind in node.entries if kind in KINDS]
     if len(kinds) != 1:
         allowed = f"one of {listed(KINDS)}; {EXAMPLE}"
-        problems.append(Problem.at(node.place, key, "does not say from what its levels are drawn", allowed))
+        problems.append(Problem.at(node.place, key, "does not name one distribution", allowed))
         return None
     samples = read_count(key, node, problems) if together is None else together
     within = node.entries[kinds[0]]
@@ -101,12 +102,14 @@ def read_sample(
             levels.append(level)
         if len(levels) == samples:
             return levels
-    problems.append(Problem.at(node.place, key, f"has no {samples} different levels", "fewer samples, or a wider range"))
+    problems.append(
+        Problem.at(node.place, key, f"has fewer than {samples} different levels", "fewer samples, or a wider range")
+    )
     return None
 
 
 def read_count(key: str, node: Entries, problems: list[Problem]) -> int | None:
-    """How many levels are drawn."""
+    """Return how many levels are drawn; None, with a problem, where that is missing or wrong."""
     given = node.entries.get(SAMPLES)
     allowed = f"a whole number from 1 to {MOST:,}; {EXAMPLE}"
     if given is None:
@@ -124,14 +127,14 @@ Draw = Callable[[float], Level]
 
 def _values(node: Node) -> list[Level]:
     if not isinstance(node, Items) or not all(isinstance(item, Scalar) for item in node.items):
-        raise QuantityError("is not a list", "a list of levels, or of the range's two ends")
+        raise QuantityError("is not a list", "a list of levels, or of the two ends of a range")
     return [item.value for item in node.items if isinstance(item, Scalar)]
 
 
 def _ends(values: Sequence[Level], *, ordered: bool = True) -> tuple[float, float, Callable[[float], Level]]:
-    """The least and the greatest, in base units, and how a value between them is written."""
+    """Return the two ends in base units, and a function that writes a value between them."""
     if len(values) != 2:
-        raise QuantityError("is not a range", "the least and the greatest")
+        raise QuantityError("is not a range", "two values, the smaller first")
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         low, high = (float(value) for value in values if isinstance(value, int | float))
         write: Callable[[float], Level] = _rounded
@@ -143,7 +146,7 @@ def _ends(values: Sequence[Level], *, ordered: bool = True) -> tuple[float, floa
         low, high = (size[1] for size in sizes if size is not None)
         write = _WRITTEN[units.pop()]
     if ordered and not low < high:
-        raise QuantityError("is not a range", "the least first, and the greatest")
+        raise QuantityError("is not a range", "the smaller value first")
     return low, high, write
 
 
@@ -179,7 +182,7 @@ def _normal(values: Sequence[Level]) -> Draw:
 
 def _log_normal(values: Sequence[Level]) -> Draw:
     if len(values) != 2 or not isinstance(values[1], int | float) or isinstance(values[1], bool) or values[1] <= 1:
-        raise QuantityError("is not a median and a factor", "such as [64KiB, 3]: two thirds lie within a factor of 3")
+        raise QuantityError("is not a median and a factor", "such as [64KiB, 3]: two thirds of draws are within a factor of 3")
     centre, _, write = _ends((values[0], values[0]), ordered=False)
     if centre <= 0:
         raise QuantityError("has no logarithm", "a median above 0")
@@ -188,14 +191,14 @@ def _log_normal(values: Sequence[Level]) -> Draw:
 
 
 def _quantile(at: float) -> float:
-    """Of the standard normal distribution; the ends are half a digit away."""
+    """Return a quantile of the standard normal distribution; both ends are half a digit away."""
     return NormalDist().inv_cdf(max(at, 0.5 / 2**DIGITS))
 
 
 def _integers(values: Sequence[Level]) -> Draw:
     ends = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     if len(ends) != 2 or len(values) != 2 or not ends[0] < ends[1]:
-        raise QuantityError("is not a range of whole numbers", "the least and the greatest, such as [1, 64]")
+        raise QuantityError("is not a range of whole numbers", "two whole numbers, the smaller first, such as [1, 64]")
     low, high = ends
     return lambda at: low + math.floor(at * (high - low + 1))
 
@@ -217,8 +220,10 @@ KINDS: Mapping[str, Callable[[Sequence[Level]], Draw]] = {
 
 
 def subset(seed: int, name: str, levels: Sequence[Scalar], count: int, *, drawn: bool) -> list[Scalar]:
-    """So many of a factor's levels, at random, in their order: of levels that were drawn the first ones, which are as random as
-    any and spread evenly; of listed ones those of the least hashes.  Asking for more keeps those that there were."""
+    """Return ``count`` random levels of a factor, in their order. A larger count keeps the levels of a smaller one.
+
+    The first of drawn levels are as random as any others and evenly spread; listed levels are chosen by the smallest hashes.
+    """
     if drawn:
         return list(levels[:count])
 

@@ -1,7 +1,7 @@
-"""A JSON Schema of study files, for editors: made from the declarations that the reader checks by.
+"""A JSON Schema of study files for editors, made from the declarations by which the reader checks.
 
-Draft 7, as editors read it. It tells what holds for a single value or mapping; what several keys must agree on (a reference
-that is a testbed, levels that fit their testbed) is the reader's alone.
+It is draft 7, which editors read, and checks single values and mappings. Only the reader checks agreement between keys (a
+reference that is a testbed, levels that fit their testbed).
 """
 
 from __future__ import annotations
@@ -13,16 +13,26 @@ from pydantic import BaseModel
 from twinbed.model.caution import OF_RUNS
 from twinbed.model.keep import DEFAULT, Word
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.declared import Declared, Kind, declared
+from twinbed.study.declared import (
+    BACKGROUND,
+    DRIVER,
+    INSTRUMENT,
+    KEY,
+    WORKLOAD,
+    Declared,
+    Kind,
+    Subject,
+    declared,
+    factor_paths,
+    subjects,
+)
 from twinbed.study.document import parse, plain
 from twinbed.study.factor import HYPERCUBE, INSTRUMENTS, NO_INSTRUMENTS, TESTBED
-from twinbed.study.keep import KEEP
-from twinbed.study.keys import KEYS
 from twinbed.study.profile import FIXED, NAME
 from twinbed.study.reader import STUDY_NAME
 from twinbed.study.sample import KINDS, MOST, SAMPLES
-from twinbed.study.sections import ONLY, TESTBED_NAME
-from twinbed.study.subjects import BACKGROUND, DRIVER, INSTRUMENT, KEY, WORKLOAD, Subject, factor_paths, subjects
+from twinbed.study.sections import KEEP, ONLY, TESTBED_NAME
+from twinbed.study.study import KEYS
 
 Schema = Mapping[str, object]
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -32,7 +42,7 @@ _COUNT: Schema = {"type": "integer", "minimum": 1, "maximum": MOST}
 
 
 def schema(catalogue: Catalogue) -> Schema:
-    """Of a study with these plugins."""
+    """Return the schema of studies with these plugins."""
     every = subjects(catalogue)
     keys = {name: {"description": key.about, "examples": [_read(key.example, name)]} for name, key in KEYS.items()}
     names = _levels(every, factor_paths(catalogue))
@@ -44,39 +54,35 @@ def schema(catalogue: Catalogue) -> Schema:
         "type": "object",
         "additionalProperties": False,
         "required": [name for name, key in KEYS.items() if key.needed],
-        "properties": {name: {**about, **values[name]} for name, about in keys.items()},
+        "properties": {name: {**described, **values[name]} for name, described in keys.items()},
         "definitions": {**_definitions(every), **_of_factors(names)},
     }
 
 
 def _values(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Schema]:
-    """Key of a study -> what its value is."""
-    of = {sort: [each.name for each in every if each.sort == sort] for sort in (DRIVER, WORKLOAD, BACKGROUND, INSTRUMENT)}
+    """Return key of a study -> the schema of its value."""
+    names_of = {sort: [each.name for each in every if each.sort == sort] for sort in (DRIVER, WORKLOAD, BACKGROUND, INSTRUMENT)}
     head = {each.name: _setting(each) for subject in every if subject.sort == KEY for each in subject.settings[:1]}
     models = {each.name: each.model for each in every if each.sort == KEY and each.model is not None}
+    kept = [name for sort in (WORKLOAD, INSTRUMENT, BACKGROUND) for name in names_of[sort]]
     sections: dict[str, Schema] = {
         "study": {**head["study"], "pattern": f"^{STUDY_NAME.pattern}$"},
         "testbeds": {
             "type": "object",
             "minProperties": 1,
             "propertyNames": {"pattern": f"^{TESTBED_NAME.pattern}$"},
-            "additionalProperties": _chosen("driver", DRIVER, of[DRIVER]),
+            "additionalProperties": _chosen("driver", DRIVER, names_of[DRIVER]),
         },
         "machine": _or_null(_mapping(models["machine"])),
         "topology": _or_null(_mapping(models["topology"])),
-        "workload": _chosen("kind", WORKLOAD, of[WORKLOAD]),
-        BACKGROUND: _or_null(_background(of[BACKGROUND])),
-        "factors": _or_null(_factors(names, of[INSTRUMENT])),
+        "workload": _chosen("kind", WORKLOAD, names_of[WORKLOAD]),
+        BACKGROUND: _or_null(_background(names_of[BACKGROUND])),
+        "factors": _or_null(_factors(names, names_of[INSTRUMENT])),
         "uncertain": _or_null(_together({"anyOf": [_COUNT, {"type": "object", "additionalProperties": _COUNT}]})),
         "exclude": _or_null({"type": "array", "items": _any([{"type": "object", "minProperties": 1}, {"enum": [*OF_RUNS]}])}),
-        "instruments": _or_null(_instruments(of[INSTRUMENT])),
+        "instruments": _or_null(_instruments(names_of[INSTRUMENT])),
         "replicates": _any([head["replicates"], _mapping(models["replicates"])]),
-        KEEP: _any(
-            [
-                head[KEEP],
-                _object({name: {"enum": [*Word]} for name in [*of[WORKLOAD], *of[INSTRUMENT], *of[BACKGROUND], DEFAULT]}),
-            ]
-        ),
+        KEEP: _any([head[KEEP], _object({name: {"enum": [*Word]} for name in (*kept, DEFAULT)})]),
         "tables": _or_null({"type": "array", "items": _mapping(models["tables"])}),
         "profiles": _or_null(
             {
@@ -93,8 +99,8 @@ def _values(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Sche
 
 
 def _definitions(every: Sequence[Subject]) -> Schema:
-    """The settings of each plugin, with the key that names it."""
-    found: dict[str, object] = {}
+    """Return the settings of each plugin, with the key that names it."""
+    definitions: dict[str, object] = {}
     for subject in every:
         if subject.sort == KEY or subject.model is None:
             continue
@@ -103,48 +109,48 @@ def _definitions(every: Sequence[Subject]) -> Schema:
             more = {"driver": {"const": subject.name}, ONLY: _only()}
         elif subject.sort in (WORKLOAD, BACKGROUND):
             more = {"kind": {"const": subject.name}}
-        found[_name(subject.sort, subject.name)] = {**_mapping(subject.model, more, plugin=True), "description": subject.about}
-    return found
-
-
-def _name(sort: str, plugin: str) -> str:
-    return f"{sort}-{plugin}"
+        mapping = {**_mapping(subject.model, more, plugin=True), "description": subject.about}
+        definitions[f"{subject.sort}-{subject.name}"] = mapping
+    return definitions
 
 
 def _ref(sort: str, plugin: str) -> Schema:
-    return {"$ref": f"#/definitions/{_name(sort, plugin)}"}
+    return {"$ref": f"#/definitions/{sort}-{plugin}"}
 
 
 def _chosen(key: str, sort: str, names: Sequence[str]) -> Schema:
-    """A mapping that names a plugin and gives its settings."""
+    """Return the schema of a mapping that names a plugin and gives its settings."""
     return _decided(key, {name: _ref(sort, name) for name in names})
 
 
-def _decided(key: str, of: Mapping[str, Schema]) -> Schema:
-    """A mapping whose ``key`` decides what else is in it."""
+def _decided(key: str, choices: Mapping[str, Schema]) -> Schema:
+    """Return the schema of a mapping whose ``key`` decides which other keys it has."""
     return {
         "type": "object",
         "required": [key],
-        "properties": {key: {"enum": [*of]}},
-        "allOf": [{"if": {"required": [key], "properties": {key: {"const": name}}}, "then": each} for name, each in of.items()],
+        "properties": {key: {"enum": [*choices]}},
+        "allOf": [
+            {"if": {"required": [key], "properties": {key: {"const": name}}}, "then": schema}
+            for name, schema in choices.items()
+        ],
     }
 
 
 def _background(kinds: Sequence[str]) -> Schema:
-    """One that names its kind, or a mapping of kinds to their settings."""
+    """Return the schema of one background load with its kind, or of a mapping of kinds to settings."""
     several = _object({name: _or_null(_ref(BACKGROUND, name)) for name in kinds})
     return {"type": "object", "if": {"required": ["kind"]}, "then": _chosen("kind", BACKGROUND, kinds), "else": several}
 
 
 def _instruments(names: Sequence[str]) -> Schema:
-    """A list, or a mapping of each to its settings."""
+    """Return the schema of a list of instruments, or of a mapping of each to its settings."""
     settings = _object({name: _or_null(_ref(INSTRUMENT, name)) for name in names})
     return {"if": {"type": "object"}, "then": settings, "else": {"type": "array", "items": {"enum": names}}}
 
 
 def _levels(every: Sequence[Subject], paths: frozenset[str]) -> Mapping[str, Schema]:
-    """Every name of a factor that is a setting -> what a level is."""
-    found: dict[str, list[Schema]] = {}
+    """Return each name of a setting as a factor -> the schema of a level."""
+    levels: dict[str, list[Schema]] = {}
     for subject in every:
         for setting in subject.settings:
             path = subject.path_of(setting)
@@ -152,14 +158,14 @@ def _levels(every: Sequence[Subject], paths: frozenset[str]) -> Mapping[str, Sch
                 own = f"{BACKGROUND}.{subject.name}.{setting.name}" if subject.sort == BACKGROUND else path
                 for name in dict.fromkeys((setting.name, path, own)):
                     value = _setting(setting, described=False)
-                    if value not in found.setdefault(name, []):
-                        found[name].append(value)
-    return {name: _or_null(_any(values)) for name, values in found.items()}
+                    if value not in levels.setdefault(name, []):
+                        levels[name].append(value)
+    return {name: _or_null(_any(values)) for name, values in levels.items()}
 
 
 def _of_factors(names: Mapping[str, Schema]) -> Schema:
-    """What sections about factors refer to; of two names with the same levels, the first is told."""
-    found: dict[str, Schema] = {
+    """Return the definitions for sections about factors; of names with the same levels only the first is spelled out."""
+    definitions: dict[str, Schema] = {
         "name-of-a-setting": {"enum": [*names]},
         "sample": {
             "description": "How levels are drawn.",
@@ -170,9 +176,9 @@ def _of_factors(names: Mapping[str, Schema]) -> Schema:
     }
     for name, level in names.items():
         levels = {"if": {"type": "object"}, "then": _SAMPLE, "else": {"type": "array", "minItems": 1, "items": level}}
-        same = next((other for other, value in found.items() if value == levels), None)
-        found[f"levels-{name}"] = levels if same is None else {"$ref": f"#/definitions/{same}"}
-    return found
+        same = next((other for other, value in definitions.items() if value == levels), None)
+        definitions[f"levels-{name}"] = levels if same is None else {"$ref": f"#/definitions/{same}"}
+    return definitions
 
 
 def _factors(names: Sequence[str], instruments: Sequence[str]) -> Schema:
@@ -195,7 +201,7 @@ _SAMPLE: Schema = {"$ref": "#/definitions/sample"}
 
 
 def _together(samples: Schema) -> Schema:
-    """Settings that are drawn together."""
+    """Return the schema of settings that are drawn together."""
     names = _any([{"const": SAMPLES}, {"$ref": "#/definitions/name-of-a-setting"}])
     return {
         "type": "object",
@@ -209,12 +215,12 @@ def _together(samples: Schema) -> Schema:
 def _only() -> Schema:
     levels = {"type": "array", "items": _SCALAR}
     drawn = {**_object({"random": {"type": "integer", "minimum": 1}, "also": levels}), "required": ["random"]}
-    about = "the levels that this testbed is measured at, where those are not all: factor -> levels"
+    about = "levels at which this testbed is measured, where not all: factor -> levels"
     return {"description": about, "type": "object", "additionalProperties": _any([levels, drawn])}
 
 
 def _mapping(model: type[BaseModel], more: Mapping[str, Schema] | None = None, *, plugin: bool = False) -> Schema:
-    """The settings of a model. A factor may give any single value that a plugin requires."""
+    """Return the schema of a model's settings. A factor may give any single value that a plugin requires."""
     settings = declared(model)
     required = [each.name for each in settings if each.required and (each.models or not plugin)]
     return {**_object({**(more or {}), **{each.name: _setting(each) for each in settings}}), "required": required}
@@ -231,7 +237,7 @@ def _setting(setting: Declared, *, described: bool = True) -> Schema:
 
 
 def _kinds(kinds: Sequence[Kind]) -> list[Schema]:
-    """Several models are told apart by the key that has one choice in each."""
+    """Return a schema for each kind; several models are distinguished by the key that has one choice in each."""
     decided = {
         choice: kind
         for kind in kinds
@@ -270,7 +276,7 @@ def _number(kind: Kind) -> Schema:
     number = {"type": kind.json, **{name: limit for name, limit in limits.items() if limit is not None}}
     if kind.quantity is None:
         return number
-    # One schema of both types: editors say of several only that none holds.
+    # One schema of both types: with several, editors only report that none matches.
     text = {"pattern": kind.quantity.pattern, "patternErrorMessage": f"allowed: {kind.quantity.allowed}"}
     return {**number, "type": [kind.json, "string"], **text}
 
@@ -293,7 +299,7 @@ def _or_null(value: Schema) -> Schema:
 
 
 def _read(text: str, key: str = "") -> object:
-    """The value that a text of YAML is, or has at a key."""
+    """Return the value of a YAML text, or the value at one of its keys."""
     node = parse(text, "", [])
     value = None if node is None else plain(node)
     return value[key] if key and isinstance(value, Mapping) else value

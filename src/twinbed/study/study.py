@@ -1,4 +1,7 @@
-"""The study: what the study file resolves to.  ``loading`` reads it; ``docs/study-file.md`` is its manual."""
+"""The study that a study file resolves to, and the keys of the file with a sentence and an example each.
+
+``loading`` reads it; ``docs/study-file.md`` is its manual.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ from twinbed.study.pivot import Pivot
 from twinbed.study.run import Choice
 
 FORMAT = 1
-"""Of ``Study.to_json``."""
+"""The format number of ``Study.to_json``."""
 
 
 class Order(StrEnum):
-    """In which order runs are made."""
+    """The order in which runs are made."""
 
     RANDOMIZED_BLOCKS = "randomized-blocks"
-    """Each replicate is a block: all cells once, in a random order. What drifts with time hits every cell alike."""
+    """Each replicate is a block: all cells once, in a random order. Drift over time affects every cell alike."""
     RANDOM = "random"
     """All runs in one random order."""
     SEQUENTIAL = "sequential"
@@ -36,68 +39,66 @@ class Order(StrEnum):
 
 
 LEAST_PAIRS = 4
-"""Replicates from which comparisons are paired by default: with fewer, the differences within blocks have too few degrees of
-freedom for what they gain."""
+"""The fewest replicates with which comparisons are paired by default. With fewer, pairing costs more degrees of freedom than it
+gains."""
 
 
 class Head(BaseModel):
-    """The keys of a study that stand for themselves."""
+    """The keys of a study that are single values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    study: StrictStr = Field(examples=["my-first"], description="the study's name, which also names its results folder")
-    reference: StrictStr | None = Field(
-        None, examples=["container"], description="the testbed that the others are held against"
-    )
+    study: StrictStr = Field(examples=["my-first"], description="name of the study and of its results folder")
+    reference: StrictStr | None = Field(None, examples=["container"], description="testbed with which the others are compared")
     replicates: Annotated[StrictInt, Field(ge=1, le=10_000)] = Field(5, examples=[10], description="runs of each cell")
-    order: Order = Field(Order.RANDOMIZED_BLOCKS, description="in which order runs are made")
+    order: Order = Field(Order.RANDOMIZED_BLOCKS, description="order in which runs are made")
     comparison: Pairing | None = Field(
         None,
-        description="whether means are compared within blocks or as independent runs; paired in randomised blocks of at least "
-        f"{LEAST_PAIRS} replicates if not given",
+        description="paired: compare runs within blocks; independent: compare all runs; default: paired in randomised blocks "
+        f"with at least {LEAST_PAIRS} replicates",
     )
     keep: Word = Field(
         Word.EVERYTHING,
-        description="what stays of a run's artifacts once its rows are made: everything; of captures the packets' headers,"
-        " compressed; or the rows of all tables alone",
+        description="how much of a run's artifacts is kept after extraction: everything; headers: of captures only packet"
+        " headers, compressed; tables: only the rows of tables",
     )
     seed: Annotated[StrictInt, Field(ge=0)] | None = Field(
-        None, examples=[20190221], description="what makes the random order repeatable; derived from the name if not given"
+        None, examples=[20190221], description="seed of the random order; default: derived from the study's name"
     )
-    margin: Share = Field(0.1, gt=0, lt=1, description="how far apart still counts as equivalent")
-    confidence: Share = Field(0.95, ge=0.5, lt=1, description="level of the intervals")
+    margin: Share = Field(0.1, gt=0, lt=1, description="largest relative difference that counts as equivalent")
+    confidence: Share = Field(0.95, ge=0.5, lt=1, description="confidence level of intervals")
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study, checked and resolved."""
+    """A study whose settings are checked and resolved."""
 
     name: str
-    """The name of its results folder too; with a profile it ends in that of the profile."""
+    """The name of the study and of its results folder; with a profile it ends in the profile's name."""
     profile: str | None
     reference: str
     reference_reason: str
-    """Why that testbed is the reference: given, or by which rule it was chosen."""
+    """Why this testbed is the reference: given, or the rule by which it was chosen."""
     factors: Mapping[str, tuple[Level, ...]]
     """Factor -> levels as written; ``testbed`` is always there."""
     drawn: Mapping[str, Mapping[str, tuple[Level, ...]]]
-    """Testbed -> factor -> those of its levels there that were drawn at random; a factor whose levels are all listed is not."""
+    """Testbed -> factor -> the levels there that were drawn at random, for factors that have such levels."""
     uncertain: tuple[str, ...]
     """Factors that are uncertain inputs: each level of the factor ``draw`` is a draw of all of them."""
     samples: Mapping[str, int]
-    """Testbeds, joined by ``+`` -> the draws that they all run; nothing without uncertain inputs."""
+    """Testbeds, joined by ``+`` -> the number of draws that they all run; empty without uncertain inputs."""
     exclude: tuple[Mapping[str, Level], ...]
     exclude_cautions: tuple[str, ...]
-    """Cautions that leave a run out of the main result, by the names that tables have for them."""
+    """Cautions that exclude a run from the main result, by their names in tables."""
     cells: tuple[Cell, ...]
     """In the order of the file, the last factor varying fastest."""
     replicates: int
-    """Replicates of each cell; the most that there may be, where the study goes on until it is decided."""
+    """Replicates of each cell; the most allowed, where the study runs until it is decided."""
     until: UntilDecided | None
     order: Order
     comparison: Pairing
     keep: Keep
-    """It is no setting of a run: what is measured does not hang on it."""
+    """How much is kept. It is not a setting of a run: no measurement depends on it."""
     seed: int
     margin: float
     confidence: float
@@ -109,14 +110,14 @@ class Study:
 
     @property
     def testbeds(self) -> Mapping[str, tuple[Choice[DriverParams], ...]]:
-        """Testbed -> the distinct parameters that its cells ask of its driver."""
+        """Return testbed -> the distinct parameters that its cells give to its driver."""
         choices_of: dict[str, dict[str, Choice[DriverParams]]] = {}
         for cell in self.cells:
             choices_of.setdefault(cell.testbed_name, {}).setdefault(cell.testbed.params.model_dump_json(), cell.testbed)
         return {name: tuple(choices.values()) for name, choices in choices_of.items()}
 
     def to_json(self) -> Mapping[str, object]:
-        """What ``study.json`` of a results folder holds; quantities in base units."""
+        """Return the content of ``study.json`` in a results folder; quantities in base units."""
         return {
             "format": FORMAT,
             "study": self.name,
@@ -125,7 +126,7 @@ class Study:
             "reference": self.reference,
             "reference_reason": self.reference_reason,
             "factors": {name: list(levels) for name, levels in self.factors.items()},
-            "drawn": {testbed: {name: list(of) for name, of in each.items()} for testbed, each in self.drawn.items()},
+            "drawn": {name: {key: list(levels) for key, levels in drawn.items()} for name, drawn in self.drawn.items()},
             "uncertain": {"inputs": list(self.uncertain), "samples": dict(self.samples)} if self.uncertain else None,
             "exclude": [dict(entry) for entry in self.exclude],
             "exclude_cautions": list(self.exclude_cautions),
@@ -145,11 +146,81 @@ class Study:
 
 
 def pairing(order: Order, replicates: int) -> Pairing:
-    """The comparison of a study that asks for none. It hangs on the design alone, so that no value can have a say in it."""
+    """Return the comparison of a study that names none. It depends on the design alone, never on measured values."""
     blocks = order is Order.RANDOMIZED_BLOCKS and replicates >= LEAST_PAIRS
     return Pairing.PAIRED if blocks else Pairing.INDEPENDENT
 
 
 def seed_of(name: str) -> int:
-    """The seed of a study that gives none: the first four bytes of the SHA-256 of its name."""
+    """Return the seed of a study that gives none: the first four bytes of the SHA-256 of its name."""
     return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:4])
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    about: str
+    example: str
+    """As it stands in a study file."""
+    needed: bool = False
+
+
+def _of_head(name: str, example: str) -> Key:
+    field = Head.model_fields[name]
+    return Key(field.description or "", example, field.is_required())
+
+
+KEYS: Mapping[str, Key] = {
+    "study": _of_head("study", "study: my-first"),
+    "testbeds": Key(
+        "testbeds to compare: a name of your choice for each, with a driver and its settings",
+        "testbeds: {container: {driver: container}, e1000: {driver: qemu, nic: e1000}}",
+        needed=True,
+    ),
+    "reference": _of_head("reference", "reference: container"),
+    "machine": Key(
+        "how testbeds on this machine use its CPUs: settings given once for all of them",
+        "machine: {idle: busy}",
+    ),
+    "topology": Key("the network between hosts", "topology: {pairs: 2, link: {rate: 100mbit, delay: 5ms}}"),
+    "workload": Key(
+        "work that clients ask of servers: a kind and its settings", "workload: {kind: http, payload: 16KiB}", needed=True
+    ),
+    "background": Key(
+        "load on the machine, hosts or links besides the workload: a kind and its settings, or a mapping of kinds",
+        "background: {kind: stress, cpu: 2}",
+    ),
+    "factors": Key(
+        "settings to vary, each with a list of levels or a distribution; every combination is a cell",
+        "factors: {payload: [500B, 1MiB], offload: [on, off]}",
+    ),
+    "uncertain": Key(
+        "inputs that are not known exactly, with their distributions",
+        "uncertain: {samples: 40, payload: {log_uniform: [500B, 16MiB]}}",
+    ),
+    "exclude": Key(
+        "combinations of levels to leave out, and cautions that exclude a run from the main result",
+        "exclude: [{testbed: container, payload: 1MiB}, stall]",
+    ),
+    "instruments": Key(
+        "instruments that record: a list, or a mapping of each to its settings", "instruments: [packets, counters]"
+    ),
+    "replicates": Key(
+        f"{Head.model_fields['replicates'].description}; or a mapping, to run until every verdict is reached",
+        "replicates: 10",
+    ),
+    "order": _of_head("order", "order: randomized-blocks"),
+    "comparison": _of_head("comparison", "comparison: independent"),
+    "keep": Key(f"{Head.model_fields['keep'].description}; or a mapping with one word for each plugin", "keep: headers"),
+    "seed": _of_head("seed", "seed: 20190221"),
+    "margin": _of_head("margin", "margin: 5%"),
+    "confidence": _of_head("confidence", "confidence: 90%"),
+    "tables": Key(
+        "additional tables of the report",
+        "tables: [{title: Requests, metric: requests_per_second, rows: [payload]}]",
+    ),
+    "profiles": Key(
+        "named sets of changes, each a mapping of dotted paths to values",
+        "profiles: {quick: {replicates: 2, workload.duration: 1s}}",
+    ),
+}
+"""In the order of the manual."""

@@ -14,8 +14,8 @@ from twinbed.contracts.command import Ready
 from twinbed.contracts.place import MACHINE, MACHINE2, Places
 from twinbed.lab import preflight
 from twinbed.registry import PLUGINS, catalogue
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.run import Run
 from twinbed.study.study import Study
 from twinbed.testbeds.container import container

@@ -12,15 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinbed import design
-from twinbed.backgrounds.traffic import TrafficParams, traffic
-from twinbed.backgrounds.traffic.plan import HTTP_PORT, HTTP_REPORT, TCP_PORT, TCP_REPORT, UDP_PORT, UDP_REPORT
+from twinbed.backgrounds.traffic import (
+    HTTP_PORT,
+    HTTP_REPORT,
+    TCP_PORT,
+    TCP_REPORT,
+    UDP_PORT,
+    UDP_REPORT,
+    TrafficParams,
+    traffic,
+)
 from twinbed.contracts.command import Command
 from twinbed.contracts.place import MACHINE, PROBE_PORT, Places
 from twinbed.metrics.background import METRICS
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.extract.rows import UNREADABLE
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "traffic"
 PAIRS = [("client1", "server1", "10.77.0.2"), ("client2", "server2", "10.77.1.2")]

@@ -9,12 +9,10 @@ from pydantic import BaseModel, TypeAdapter
 
 from twinbed import registry
 from twinbed.cli import main
-from twinbed.study.declared import Declared, declared
+from twinbed.study.declared import Declared, Subject, declared, subjects
 from twinbed.study.document import parse, plain
-from twinbed.study.keys import KEYS
 from twinbed.study.loading import load
-from twinbed.study.study import Head
-from twinbed.study.subjects import Subject, subjects
+from twinbed.study.study import KEYS, Head
 
 SUBJECTS = subjects(registry.catalogue())
 NAMES = [*dict.fromkeys(subject.name for subject in SUBJECTS)]

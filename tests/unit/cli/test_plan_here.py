@@ -141,5 +141,5 @@ def test_it_takes_no_longer_than_a_few_seconds(
     monkeypatch.setattr(preflight, "machine", slow)
     here = as_json(capsys)
     assert [each["what"] for each in here["refused"]] == ["flux"]
-    assert here["untried"][0] == "testbeds, for want of time"
-    assert here["untried"][-1] == "programs of instruments, for want of time"
+    assert here["untried"][0] == "testbeds, for lack of time"
+    assert here["untried"][-1] == "programs of instruments, for lack of time"

@@ -8,7 +8,7 @@ import pytest
 
 from twinbed import design
 from twinbed.cli.progress import duration, title, watcher
-from twinbed.lab.event import PhaseBegan, RunEnded, StudyBegan
+from twinbed.lab.study import PhaseBegan, RunEnded, StudyBegan
 from twinbed.model.run import Phase, Status
 from twinbed.registry import catalogue
 from twinbed.render.terminal import Terminal

@@ -12,12 +12,10 @@ import pytest
 
 from twinbed import registry
 from twinbed.cli import main
-from twinbed.study.declared import Declared
-from twinbed.study.document import parse, plain
+from twinbed.study.declared import KEY, Declared, Subject, factor_paths, subjects, written
+from twinbed.study.document import StudyError, parse, plain
 from twinbed.study.factor import INSTRUMENTS, TESTBED
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
-from twinbed.study.subjects import KEY, Subject, factor_paths, subjects, written
 
 REPOSITORY = Path(__file__).parents[3]
 STUDIES = sorted((REPOSITORY / "studies").glob("*.yaml"))

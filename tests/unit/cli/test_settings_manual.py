@@ -7,7 +7,7 @@ import re
 from manual import settings
 
 from twinbed import registry
-from twinbed.study.subjects import subjects
+from twinbed.study.declared import subjects
 
 
 def test_every_setting_is_in_its_section() -> None:

@@ -11,32 +11,32 @@ from twinbed import registry
 from twinbed.cli import main
 from twinbed.cli.studyfile import read_study
 from twinbed.model.error import TwinbedError
-from twinbed.study import shipped
+from twinbed.study import loading
 from twinbed.study.loading import load
 
 STUDIES = Path(__file__).parents[3] / "studies"
 
 
 def test_every_study_of_the_repository_is_shipped() -> None:
-    assert shipped.names() == sorted(path.stem for path in STUDIES.iterdir() if path.name != "schema.json")
-    assert shipped.FOLDER.resolve() == STUDIES.resolve()
+    assert loading.shipped_names() == sorted(path.stem for path in STUDIES.iterdir() if path.name != "schema.json")
+    assert loading.SHIPPED.resolve() == STUDIES.resolve()
 
 
-@pytest.mark.parametrize("name", shipped.names())
+@pytest.mark.parametrize("name", loading.shipped_names())
 def test_each_asks_a_question_and_has_the_profile_that_is_said(name: str) -> None:
     text = (STUDIES / f"{name}.yaml").read_text()
-    question = shipped.question(text)
+    question = loading.question_of(text)
     assert question.endswith("?")
     assert question[0].islower()
     assert "#" not in question
-    assert load(text, name, registry.catalogue(), profile=shipped.profile(text)).name.startswith(name)
-    assert shipped.profile(text) == "quick"
+    assert load(text, name, registry.catalogue(), profile=loading.quick_profile(text)).name.startswith(name)
+    assert loading.quick_profile(text) == "quick"
 
 
 def test_the_list_has_the_time_that_plan_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["studies", "--format", "json"]) == 0
     listed = {row["study"]: row for row in json.loads(capsys.readouterr().out)}
-    assert list(listed) == shipped.names()
+    assert list(listed) == loading.shipped_names()
     assert main.run(["plan", "offload", "--profile", "quick", "--format", "json"]) == 0
     planned = json.loads(capsys.readouterr().out)["estimate"]["seconds"]
     assert listed["offload"]["seconds"] == pytest.approx(planned, abs=0.05)

@@ -89,7 +89,7 @@ def test_a_profile_that_a_study_has_not(shown, tmp_path: Path) -> None:
     file.write_text(STUDY)
     code, _, err = shown("plan", file, "--profile", "quick")
     assert code == codes.USAGE
-    assert err.startswith("--profile: 'quick' is not a profile of this study, which has none: leave the option out\n")
+    assert err.startswith("--profile: 'quick' is not a profile of this study: it has none, so leave --profile out\n")
     file.write_text(f"{STUDY}profiles: {{quick: {{replicates: 1}}, slow: {{replicates: 9}}}}\n")
     code, _, err = shown("run", file, "--profile", "quik")
     assert code == codes.USAGE and "; allowed: quick, slow; did you mean 'quick'?" in err

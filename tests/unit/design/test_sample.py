@@ -9,8 +9,8 @@ import pytest
 
 from twinbed import design, registry
 from twinbed.model.drawn import Drawn, size
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.run import Run
 
 

@@ -33,8 +33,7 @@ from twinbed.render.plots import COLOURS
 from twinbed.render.sections import body
 from twinbed.report.styles import rendered
 from twinbed.results.store import Store
-from twinbed.workloads.iperf3 import iperf3
-from twinbed.workloads.iperf3.params import Iperf3Params
+from twinbed.workloads.iperf3 import Iperf3Params, iperf3
 
 MANUAL = (Path(__file__).parents[3] / "docs" / "export.md").read_text()
 GOLDEN = Path(__file__).parents[2] / "golden" / "iperf3"

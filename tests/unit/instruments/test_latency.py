@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed.contracts.place import Target
-from twinbed.instruments.latency import LatencyParams, irtt, latency
+from twinbed.instruments.latency import LatencyParams, latency
 from twinbed.model.caution import Kind
 from twinbed.readers.latency.files import of_owping
 
@@ -288,7 +288,7 @@ def test_a_window_must_hold_enough_probes() -> None:
 
 
 def test_probes_sent_are_the_longest_a_run_may_be() -> None:
-    command = irtt.client("client", "server", "10.0.0.2", interval_s=0.01, length=0)
+    command, _ = latency.plan(LatencyParams(), Target("client", {"eth0": "client"}, servers={"server": "10.0.0.2"}))
     assert command.argv[command.argv.index("-d") + 1] == "10000s"
     assert command.argv[command.argv.index("-i") + 1] == "10000000ns"
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from twinbed.hosts.error import HostError
-from twinbed.lab.clocks import Reading, rate, read, same_rate
+from twinbed.lab.watch import Reading, rate, read, same_rate
 
 
 def reading(monotonic_s: float, before_s: float, after_s: float) -> Reading:
@@ -43,7 +43,7 @@ def test_what_slow_questions_do_not_tell_is_null_and_no_failure() -> None:
 @pytest.mark.parametrize(("passed_s", "said"), [(103.0, "1.02 to 1.04"), (98.0, "0.9703 to 0.9899"), (4000.0, "39.6 to 40.4")])
 def test_another_rate_is_no_run(passed_s: float, said: str) -> None:
     # 99 to 101 s have passed here: exactly 103/101 and 103/99, 98/101 and 98/99, 4000/101 and 4000/99.
-    with pytest.raises(HostError, match=f"server: its clock runs {said} times as fast as this machine's"):
+    with pytest.raises(HostError, match=f"server: the clock runs {said} times as fast as this machine's"):
         same_rate("server", reading(5.0, 0.0, 1.0), reading(5.0 + passed_s, 100.0, 101.0))
 
 

@@ -108,7 +108,7 @@ def test_a_driver_that_needs_settings_is_not_tried(monkeypatch: pytest.MonkeyPat
 
 def test_hosts_that_come_up_otherwise_than_asked_do_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     check = tried(monkeypatch, Pair("container"))["driver", "container"]
-    assert (check.works, check.found) == (False, "client: mtu is 1400, not 1500")
+    assert (check.works, check.found) == (False, "client: mtu should be 1500 but `ip` shows 1400")
 
 
 def test_what_tests_need_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ def test_a_congestion_control_that_is_there_and_not_allowed_has_another_mend(mon
         for name in ("cubic", "dctcp")
     )
     assert cubic.mend.startswith("sysctl -w net.ipv4.tcp_allowed_congestion_control='reno cubic'; ")
-    assert (dctcp.found, dctcp.mend.partition(";")[0]) == ("the kernel has reno, cubic", "modprobe tcp_dctcp")
+    assert (dctcp.found, dctcp.mend.partition(";")[0]) == ("the kernel has only reno, cubic", "modprobe tcp_dctcp")
 
 
 def test_the_text_folds_and_says_a_mend_of_several_once() -> None:

@@ -289,7 +289,7 @@ def test_160_guests_of_4_gib_are_planned_and_refused(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "1 cell x 1 replicate = 1 run," in done.stdout and "block 1: 1" in done.stdout
     lines = done.stderr.splitlines()
-    assert lines[0] == "twinbed: many: this machine cannot carry it out:"
+    assert lines[0] == "twinbed: many: this machine cannot carry out the study:"
     assert lines[1].startswith("    memory, testbed bed: 719.5 GB are needed (160 hosts, each a guest of 4GiB with ")
     assert "fit" in lines[2]
     data = twinbed("plan", study, "--format", "json")

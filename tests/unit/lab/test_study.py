@@ -16,8 +16,7 @@ from twinbed.contracts.site import Installed
 from twinbed.hosts.error import HostError, HostLost
 from twinbed.hosts.in_process import InProcessProgram
 from twinbed.image import Image
-from twinbed.lab.event import Event, PhaseBegan, RunEnded, StudyBegan
-from twinbed.lab.study import Ending, carry_out, chosen
+from twinbed.lab.study import Ending, Event, PhaseBegan, RunEnded, StudyBegan, carry_out, chosen
 from twinbed.model.run import Phase, Status
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
@@ -187,7 +186,7 @@ def test_what_was_applied_and_disagrees_fails_the_run(carry: Carry, folder: Fold
     assert ending.failed == 4
     run = next(iter(records(folder).values()))
     assert run["failed_phase"] == "configure"
-    assert run["reason"].startswith("client: ratio should be 1.0 but `the driver itself` says 0.5")
+    assert run["reason"].startswith("client: ratio should be 1.0 but `the driver itself` shows 0.5")
     applied = json.loads((folder.runs / run["id"] / "applied.json").read_text())
     assert {item["found"] for item in applied} == {0.5}
 

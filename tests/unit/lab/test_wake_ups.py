@@ -10,8 +10,8 @@ import pytest
 from twinbed.contracts.bed import WakeUp
 from twinbed.contracts.place import MACHINE
 from twinbed.hosts.error import HostError
-from twinbed.lab.idle_cpus import load_note
-from twinbed.lab.wake_ups import stops, waited
+from twinbed.lab.preflight import load_note
+from twinbed.lab.watch import stops, waited
 from twinbed.model.caution import Kind
 from twinbed.model.clients import ClientTimes
 from twinbed.model.usage import ProgramUsage, Role, Usage
@@ -84,7 +84,7 @@ def test_the_wait_is_the_number_of_wake_ups_times_what_each_takes() -> None:
         WAITED_S: pytest.approx(0.8),
         WAITED_SHARE: pytest.approx(0.4),
     }
-    assert (caution.kind, caution.detail) == (Kind.IDLE_WAKE_UPS, "40% of its time: 10,000 wake-ups a second, 40 us each")
+    assert (caution.kind, caution.detail) == (Kind.IDLE_WAKE_UPS, "40% of the run's time: 10,000 wake-ups/s of 40 us each")
 
 
 def test_programs_wait_no_more_often_than_they_gave_their_cpu_away() -> None:
@@ -96,7 +96,7 @@ def test_programs_wait_no_more_often_than_they_gave_their_cpu_away() -> None:
 def test_where_the_kernel_counts_no_stops_it_is_an_upper_bound() -> None:
     facts, (caution,) = waited(bed(), None, programs(20_000), CLIENT)
     assert (facts[IDLE_WAKE_UPS], facts[WAITED_SHARE]) == (None, pytest.approx(0.4))
-    assert caution.detail.startswith("at most 40% of its time")
+    assert caution.detail.startswith("at most 40% of the run's time")
 
 
 def test_cpus_that_are_kept_awake_never_have_to_be_woken() -> None:

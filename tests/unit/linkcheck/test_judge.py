@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from twinbed import linkcheck
-from twinbed.linkcheck import judge_delay, judge_rate, probe_flow, timestamps
-from twinbed.linkcheck.judge_delay import Train
+from twinbed.linkcheck import judge_rate, probe_flow
 from twinbed.linkcheck.judge_rate import CapturePoint, QueueSample
-from twinbed.linkcheck.timestamps import Packets
-from twinbed.linkcheck.train import pace, read_train
+from twinbed.linkcheck.probe_flow import Packets
+from twinbed.linkcheck.train import Train, judge_delay, judge_jitter, judge_loss, pace, read_train
 from twinbed.model.linkcheck import Figure, LinkCheck, Verdict
 from twinbed.model.topology import Link, Topology
 
@@ -261,7 +260,7 @@ def train(delay_s: float, jitter_s: float = 0.0, host_s: float = 0.0005, packets
     ],
 )
 def test_delays(asked_s: float, is_s: float, verdict: str) -> None:
-    assert judge_delay.judge_delay("a and b", train(is_s), Link(delay=asked_s)).verdict == verdict
+    assert judge_delay("a and b", train(is_s), Link(delay=asked_s)).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -269,7 +268,7 @@ def test_delays(asked_s: float, is_s: float, verdict: str) -> None:
     [(0.01, 0.003, "within tolerance"), (0.02, 0.003, "out of tolerance"), (0.008, 0.003, "out of tolerance")],
 )
 def test_delays_that_vary(is_s: float, jitter_s: float, verdict: str) -> None:
-    assert judge_delay.judge_delay("a and b", train(is_s, jitter_s), Link(delay=0.01, jitter=0.003)).verdict == verdict
+    assert judge_delay("a and b", train(is_s, jitter_s), Link(delay=0.01, jitter=0.003)).verdict == verdict
 
 
 @pytest.mark.parametrize("link", [Link(delay=0.03), Link(delay=0.03, jitter=0.01)])
@@ -278,7 +277,7 @@ def test_a_host_that_stands_still_is_no_longer_delay(link: Link, in_time: list[f
     """All packets of 76 ms come at once, a quarter of a second late."""
     trips = in_time + [0.25 - 0.002 * number for number in range(38)]
     still = Train(trips, trips, trips, (len(trips), len(trips)), (len(trips), len(trips)), 0.002)
-    assert judge_delay.judge_delay("p", still, link).verdict is not Verdict.OUT
+    assert judge_delay("p", still, link).verdict is not Verdict.OUT
 
 
 @pytest.mark.parametrize(
@@ -286,15 +285,15 @@ def test_a_host_that_stands_still_is_no_longer_delay(link: Link, in_time: list[f
     [(0.003, "within tolerance"), (0.0, "out of tolerance"), (0.001, "out of tolerance")],
 )
 def test_jitter(jitter_s: float, verdict: str) -> None:
-    found = judge_delay.judge_jitter("a to b", train(0.01, jitter_s).there_s, Link(delay=0.01, jitter=0.003), 0.015)
+    found = judge_jitter("a to b", train(0.01, jitter_s).there_s, Link(delay=0.01, jitter=0.003), 0.015)
     assert found.verdict == verdict
 
 
 def test_twice_the_jitter_is_found_by_round_trips_that_are_too_short() -> None:
     link, wide = Link(delay=0.1, jitter=0.02), train(0.1, 0.04)
-    assert judge_delay.judge_jitter("a to b", wide.there_s, link, min(wide.round_trips_s)).verdict is Verdict.OUT
+    assert judge_jitter("a to b", wide.there_s, link, min(wide.round_trips_s)).verdict is Verdict.OUT
     busy = train(0.1, 0.02, host_s=0.2)
-    assert judge_delay.judge_jitter("a to b", busy.there_s, link, min(busy.round_trips_s)).verdict is Verdict.INCONCLUSIVE
+    assert judge_jitter("a to b", busy.there_s, link, min(busy.round_trips_s)).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -312,16 +311,14 @@ def test_twice_the_jitter_is_found_by_round_trips_that_are_too_short() -> None:
     ],
 )
 def test_loss(asked: float, lost: int, sent: int, emulator: tuple[int, int] | None, verdict: str) -> None:
-    assert judge_delay.judge_loss("a to b", (sent - lost, sent), emulator, Link(loss=asked)).verdict == verdict
+    assert judge_loss("a to b", (sent - lost, sent), emulator, Link(loss=asked)).verdict == verdict
 
 
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.2])
 def test_right_losses_are_almost_never_out_of_tolerance(share: float) -> None:
     """50,000 links that lose as asked: at two times 1e-5 one may be found."""
     lost = np.random.default_rng(7).binomial(2000, share, 50_000)
-    found = {
-        int(each): judge_delay.judge_loss("a", (2000 - int(each), 2000), None, Link(loss=share)) for each in np.unique(lost)
-    }
+    found = {int(each): judge_loss("a", (2000 - int(each), 2000), None, Link(loss=share)) for each in np.unique(lost)}
     wrong = sum(found[int(each)].verdict is Verdict.OUT for each in lost)
     assert wrong <= 4
 
@@ -344,16 +341,16 @@ def capture(*packets: tuple[int, bytes, int]) -> bytes:
 def test_a_superpacket_counts_with_the_headers_of_each_of_its_segments() -> None:
     """45 segments of 1448 bytes leave the shaper as 45 frames of 1514."""
     joined = 45 * 1448 + 66
-    packets = timestamps.read(capture((10**9, frame(joined), joined), (10**9 + 250, frame(1514), 1514)), 1500)
+    packets = probe_flow.read(capture((10**9, frame(joined), joined), (10**9 + 250, frame(1514), 1514)), 1500)
     assert packets.sizes.tolist() == [45 * 1514, 1514]
     assert packets.times_s.tolist() == [0.0, 250e-9]
 
 
 def test_a_capture_that_was_cut_short_is_read_so_far_and_another_file_is_refused() -> None:
     whole = capture((0, frame(1514), 1514), (1000, frame(1514), 1514))
-    assert len(timestamps.read(whole[:-3], 1500).sizes) == 1
+    assert len(probe_flow.read(whole[:-3], 1500).sizes) == 1
     with pytest.raises(ValueError, match="magic number"):
-        timestamps.read(b"nothing of the kind", 1500)
+        probe_flow.read(b"nothing of the kind", 1500)
 
 
 def test_irtt_is_read() -> None:
@@ -367,9 +364,9 @@ def test_irtt_is_read() -> None:
     silent = read_train(b'{"round_trips": [{"seqno": 0, "lost": "true"}], "stats": {"server_packets_received": 0}}', 0.002)
     link = Link(delay=0.03, jitter=0.01, loss=0.05, emulated_at="routers")
     figures = [
-        judge_delay.judge_delay("p", silent, link),
-        judge_delay.judge_jitter("p", silent.there_s, link, None),
-        judge_delay.judge_loss("p", silent.there, None, link),
+        judge_delay("p", silent, link),
+        judge_jitter("p", silent.there_s, link, None),
+        judge_loss("p", silent.there, None, link),
     ]
     assert {figure.verdict for figure in figures} == {Verdict.INCONCLUSIVE}, (
         "hosts that stood still and a link that is cut look alike"

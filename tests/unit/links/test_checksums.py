@@ -55,10 +55,10 @@ def test_what_the_kernel_counts() -> None:
 
 
 def test_who_does_not_answer_and_has_dropped_segments_got_them_unfinished() -> None:
-    said = r"^1: its TCP segments arrive at 2 with unfinished checksums \(2 dropped, by its /proc/net/snmp\).* Set tx: off for"
+    said = r"^1: TCP segments arrive at 2 with incomplete checksums \(2 dropped, by /proc/net/snmp there\).* Set tx: off for"
     with pytest.raises(Unfinished, match=said):
         hold(bed(answered=False, drops=2), [("1", "2")])
-    with pytest.raises(Unfinished, match=r"^1: its TCP segments arrive at 2"):
+    with pytest.raises(Unfinished, match=r"^1: TCP segments arrive at 2"):
         hold(bed(answered=False, drops=2), [("2", "1")])
 
 

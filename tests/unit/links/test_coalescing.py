@@ -13,7 +13,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.nic import NicState
-from twinbed.links import coalescing
+from twinbed.links import network
 
 NOTHING = {"adaptive-rx": 0, "adaptive-tx": 0, "rx-usecs": 0, "tx-usecs": 0}
 E1000E = {**NOTHING, "rx-usecs": 3}
@@ -38,13 +38,13 @@ class PlayedHost:
 
 def changes(shown: dict[str, int] | None, value: str) -> list[str]:
     host = PlayedHost(shown)
-    coalescing.set_coalescing(cast(AgentHost, host), "eth0", HostSettings.model_validate({"coalescing": value}))
+    network.set_coalescing(cast(AgentHost, host), "eth0", HostSettings.model_validate({"coalescing": value}))
     return host.changes
 
 
 def found(shown: dict[str, int] | None, asked: str | None = None) -> list[tuple[Any, Any]]:
     settings = HostSettings.model_validate({"coalescing": asked})
-    items = coalescing.applied_coalescing(cast(AgentHost, PlayedHost(shown)), "eth0", settings)
+    items = network.applied_coalescing(cast(AgentHost, PlayedHost(shown)), "eth0", settings)
     return [(item.asked, item.found) for item in items]
 
 
@@ -56,13 +56,13 @@ def test_off_is_asked_of_what_a_driver_has() -> None:
 
 def test_on_is_as_the_driver_has_it() -> None:
     assert changes(E1000E, "on") == []
-    with pytest.raises(HostError, match="client: eth0 has coalescing off, and how long it should wait is not known"):
+    with pytest.raises(HostError, match="client: eth0 has coalescing off, and the time to wait is not known"):
         changes(NOTHING, "on")
 
 
 def test_a_nic_that_has_none_is_named() -> None:
     for value in ("on", "off"):
-        with pytest.raises(HostError, match=rf"eth0 cannot have coalescing {value}: its driver veth .* choose another NIC"):
+        with pytest.raises(HostError, match=rf"eth0 cannot have coalescing {value}: its driver \(veth\) .* choose another NIC"):
             changes(None, value)
 
 
@@ -75,6 +75,6 @@ def test_read_back() -> None:
 
 def test_what_was_there_is_brought_back() -> None:
     host = cast(AgentHost, PlayedHost(ADAPTIVE))
-    assert " ".join(coalescing.undo(host, "eth0")) == "ethtool -C eth0 adaptive-rx on rx-usecs 3 tx-usecs 16"
+    assert " ".join(network.undo_coalescing(host, "eth0")) == "ethtool -C eth0 adaptive-rx on rx-usecs 3 tx-usecs 16"
     for nothing in (NOTHING, None):
-        assert coalescing.undo(cast(AgentHost, PlayedHost(nothing)), "eth0") == []
+        assert network.undo_coalescing(cast(AgentHost, PlayedHost(nothing)), "eth0") == []

@@ -50,7 +50,7 @@ def test_the_latest_of_all_ports_is_told() -> None:
 
 
 def test_frames_that_nobody_asked_to_lose_fail_the_run() -> None:
-    with pytest.raises(HostError, match=r"lost frames that it should not \(7,000 to p\.b\).*leave a CPU"):
+    with pytest.raises(HostError, match=r"lost frames \(7,000 to p\.b\).*leave a CPU"):
         line([ended("p.a", 0, 4000), ended("p.b", 7000, 4000)]).end()
 
 

@@ -53,6 +53,6 @@ def test_no_devices() -> None:
     "text", [b"Cannot open netlink socket", b"5", b"null", b"[1]", b'["x"]', b'[{"mtu":1}]', b"\xff", b'"x"']
 )
 def test_anything_else_is_an_error_that_keeps_the_text(text: bytes) -> None:
-    with pytest.raises(ValueError, match="`ip -j -d addr show` said something else than devices") as error:
+    with pytest.raises(ValueError, match="`ip -j -d addr show` did not print devices") as error:
         device.parse(text)
     assert repr(text) in str(error.value)

@@ -10,9 +10,8 @@ import pytest
 from twinbed.contracts.host_settings import LabHostSettings
 from twinbed.hosts.error import HostError
 from twinbed.links import bridge, network
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import DEVICES, layout
-from twinbed.links.ports import Port
 from twinbed.model.topology import Link, Topology
 
 IFNAMSIZ = 16
@@ -202,7 +201,7 @@ class Babbler:
 
 
 def test_a_tool_that_cannot_be_understood_fails_the_run_with_its_text() -> None:
-    with pytest.raises(HostError, match=r"client: .*something else than devices.*RTNETLINK answers"):
+    with pytest.raises(HostError, match=r"client: .*did not print devices.*RTNETLINK answers"):
         network.devices_of(Babbler())  # type: ignore[arg-type]
     for call in (
         lambda: network.applied_shaping(Babbler(), "eth0", Link()),  # type: ignore[arg-type]

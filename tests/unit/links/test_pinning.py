@@ -6,7 +6,7 @@ import pytest
 
 from twinbed.contracts.host_settings import Cpus, LabHostSettings
 from twinbed.hosts.error import HostError
-from twinbed.links.pinning import Pins, Wants, pins
+from twinbed.links.lab_bed import Pins, Wants, pins
 from twinbed.model.caution import Kind
 from twinbed.model.topology import Topology
 
@@ -33,11 +33,11 @@ def test_cautions_are_of_what_was_not_asked_for() -> None:
     """Two hosts of a pair on one CPU were asked for; two pairs on one were not."""
     assert pinned("shared", (0,)).cautions((0,)) == []
     (few,) = pinned("shared", (0,), pairs=2).cautions((0,))
-    assert (few.kind, few.detail) == (Kind.SHARED_CPU, "4 hosts want 2 CPUs of their own, and there are 1")
+    assert (few.kind, few.detail) == (Kind.SHARED_CPU, "4 hosts need 2 CPUs for themselves, and there are 1")
     assert [each.kind for each in pinned("none", (0, 1)).cautions((0, 1))] == [Kind.UNPINNED]
 
 
 def test_a_pair_shares_as_a_whole_or_not_at_all() -> None:
     hosts = {"client": Wants(LabHostSettings(cpus="shared"), 1), "server": Wants(LabHostSettings(), 1)}
-    with pytest.raises(HostError, match="client and server: cpus: shared is of both hosts of a pair, or of neither"):
+    with pytest.raises(HostError, match="client and server: give cpus: shared to both hosts of a pair, or to neither"):
         pins(hosts, Topology(), (0, 1))

@@ -13,7 +13,7 @@ from twinbed.contracts.host_settings import HostSettings
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError, ProgramFailed
 from twinbed.hosts.nic import NicState
-from twinbed.links import routes
+from twinbed.links import network
 
 PLAIN = "10.77.0.0/24 proto kernel scope link src 10.77.0.2 \n10.78.0.0/24 via 10.77.0.1 \n"
 OTHERS = (
@@ -63,13 +63,13 @@ class Described:
 
 
 def read(*shown: tuple[int | None, bool], **settings: Any) -> list[tuple[str, Any, Any]]:
-    items = routes.applied_tcp(cast(AgentHost, Described([*shown])), ["eth0"], HostSettings(**settings))
+    items = network.applied_route_metrics(cast(AgentHost, Described([*shown])), ["eth0"], HostSettings(**settings))
     return [(item.setting, item.asked, item.found) for item in items]
 
 
 def test_every_route_is_changed_and_keeps_the_rest() -> None:
     played, of_it = host(PLAIN)
-    routes.set_tcp(of_it, ["eth0"], HostSettings(quickack="on", initial_window=4))
+    network.set_route_metrics(of_it, ["eth0"], HostSettings(quickack="on", initial_window=4))
     assert played.changes == [
         "ip route change 10.77.0.0/24 proto kernel scope link src 10.77.0.2 dev eth0 initcwnd 4 quickack 1",
         "ip route change 10.78.0.0/24 via 10.77.0.1 dev eth0 initcwnd 4 quickack 1",
@@ -78,7 +78,7 @@ def test_every_route_is_changed_and_keeps_the_rest() -> None:
 
 def test_a_route_keeps_what_is_not_asked_and_its_state_is_no_word_of_it() -> None:
     played, of_it = host(OTHERS)
-    routes.set_tcp(of_it, ["eth0"], HostSettings(quickack="off"))
+    network.set_route_metrics(of_it, ["eth0"], HostSettings(quickack="off"))
     assert played.changes == [
         "ip route change default scope link mtu 1400 dev eth0 quickack 0",
         "ip route change 10.77.0.0/24 proto kernel scope link src 10.77.0.2 initcwnd 4 dev eth0 quickack 0",
@@ -87,7 +87,7 @@ def test_a_route_keeps_what_is_not_asked_and_its_state_is_no_word_of_it() -> Non
 
 def test_nothing_is_changed_unless_asked() -> None:
     played, of_it = host(PLAIN)
-    routes.set_tcp(of_it, ["eth0"], HostSettings())
+    network.set_route_metrics(of_it, ["eth0"], HostSettings())
     assert played.changes == []
 
 
@@ -101,9 +101,9 @@ def test_read_back() -> None:
 
 
 def test_what_cannot_be_set_is_named() -> None:
-    with pytest.raises(HostError, match="client: eth0 has no route that could have quickack 1"):
-        routes.set_tcp(host("")[1], ["eth0"], HostSettings(quickack="on"))
+    with pytest.raises(HostError, match="client: eth0 has no route to set quickack 1 on"):
+        network.set_route_metrics(host("")[1], ["eth0"], HostSettings(quickack="on"))
     with pytest.raises(
-        HostError, match=r"(?s)Operation not permitted.*its route was to have initcwnd 3; iproute2 can set that"
+        HostError, match=r"(?s)Operation not permitted.*its route should have initcwnd 3; iproute2 can set that"
     ):
-        routes.set_tcp(host(PLAIN, refuses=True)[1], ["eth0"], HostSettings(initial_window=3))
+        network.set_route_metrics(host(PLAIN, refuses=True)[1], ["eth0"], HostSettings(initial_window=3))

@@ -139,14 +139,14 @@ def test_a_link_that_is_not_shaped_tells_what_is_there() -> None:
 
 @pytest.mark.parametrize("said", [b"Cannot find device", b"5", b"[1]", b"\xff"])
 def test_anything_else_is_an_error_that_keeps_the_text(said: bytes) -> None:
-    with pytest.raises(ValueError, match="`tc -j qdisc show dev v0` said something else than qdiscs") as error:
+    with pytest.raises(ValueError, match="`tc -j qdisc show dev v0` did not print qdiscs") as error:
         shaping.applied("v0", Link(rate="1gbit"), said, "")
     assert repr(said) in str(error.value)
 
 
 @pytest.mark.parametrize(("rate", "burst"), [("1Gbps", "125000b"), ("1Gbit", "1.95312e+06Kb")])
 def test_a_number_that_is_none_is_an_error(rate: str, burst: str) -> None:
-    with pytest.raises(ValueError, match=r"tc printed a (rate|size) that is none: "):
+    with pytest.raises(ValueError, match=r"tc did not print a (rate|size): "):
         shaping.applied("v0", Link(rate="1gbit"), HTB, htb(rate, burst))
 
 

@@ -19,10 +19,9 @@ from twinbed.lab import preflight
 from twinbed.links import abilities as able
 from twinbed.links import bridge, openvswitch, trunk
 from twinbed.links.abilities import Ability, abilities, every, needed
-from twinbed.links.device import Device
+from twinbed.links.device import Device, Port
 from twinbed.links.layout import layout
 from twinbed.links.openvswitch import Carried, Listings, OpenVSwitch, Unfit
-from twinbed.links.ports import Port
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 
@@ -162,7 +161,7 @@ def test_rows_of_a_table() -> None:
 
 @pytest.mark.parametrize("said", [b"", b"ovs-vsctl: no", b"[]", b'{"data":[[1,2]],"headings":["a"]}', b'{"headings":[]}'])
 def test_what_is_no_table_is_an_error_with_its_text(said: bytes) -> None:
-    with pytest.raises(ValueError, match="something else than a table"):
+    with pytest.raises(ValueError, match="did not print a table"):
         openvswitch.rows(said)
 
 
@@ -174,7 +173,7 @@ def test_what_datapaths_carry() -> None:
     assert found["tunnel0"].kind == "gre"
     assert found["tunnel0"].options == {"key": "79", "local_ip": "10.79.0.1", "remote_ip": "10.79.0.2"}
     assert openvswitch.carried("") == {}
-    with pytest.raises(ValueError, match="something else than ports: 'no such command'"):
+    with pytest.raises(ValueError, match="did not print ports: 'no such command'"):
         openvswitch.carried(SHOWN + "no such command")
 
 
@@ -304,7 +303,7 @@ def test_what_open_vswitch_could_not_do_is_an_error_with_its_reason(tmp_path: An
 def test_what_open_vswitch_says_that_cannot_be_understood_fails_the_run(tmp_path: Any) -> None:
     machine = Machine(ovs_vsctl=said(b"something"))
     servers = OpenVSwitch(machine, tmp_path / "ovs", "netdev")  # type: ignore[arg-type]
-    with pytest.raises(HostError, match="machine: ovs-vsctl said something else than a table"):
+    with pytest.raises(HostError, match="machine: ovs-vsctl did not print a table"):
         servers.listings()
 
 

@@ -8,8 +8,8 @@ from twinbed import design
 from twinbed.links import shaping
 from twinbed.model.topology import Link, Place, Topology
 from twinbed.registry import catalogue
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 
 EVERYTHING = {"rate": 10**8, "burst": 80_000, "delay": 0.01, "jitter": 0.002, "loss": 0.01, "queue": 500}
 PLACES: tuple[Place, ...] = ("switch", "hosts", "routers")

@@ -25,8 +25,8 @@ from twinbed.observations.units import by_time
 from twinbed.registry import catalogue
 from twinbed.results.extract import extract
 from twinbed.results.store import Store
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.workloads.planted import planted
 
 RATE = "requests_per_second"
@@ -198,7 +198,7 @@ def test_the_design_decides_how_means_are_compared(keys: str, comparison: str) -
 
 
 def test_an_order_without_blocks_has_no_pairs() -> None:
-    with pytest.raises(StudyError, match="random has no blocks to pair runs by"):
+    with pytest.raises(StudyError, match="needs blocks to pair runs by"):
         load(f"{STUDY}order: random\ncomparison: paired\n", "s.yaml", catalogue())
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from twinbed import design, registry
 from twinbed.model.keep import Keep, Word
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.study import Study
 
 STUDY = """study: less
@@ -69,12 +69,12 @@ def test_an_instrument_that_a_level_alone_names() -> None:
         ),
         (
             "keep: {paket: tables}",
-            "less.yaml:7:8: keep.paket: is no instrument, workload or background load of this study; "
+            "less.yaml:7:8: keep.paket: is not an instrument, workload or background load of this study; "
             "allowed: http, packets, counters, stress, default; did you mean 'packets'?",
         ),
         (
             "keep: {latency: tables}",
-            "less.yaml:7:8: keep.latency: is no instrument, workload or background load of this study; "
+            "less.yaml:7:8: keep.latency: is not an instrument, workload or background load of this study; "
             "allowed: http, packets, counters, stress, default",
         ),
         (
@@ -82,7 +82,10 @@ def test_an_instrument_that_a_level_alone_names() -> None:
             "less.yaml:7:17: keep.packets: 'header' is not known; "
             "allowed: everything, headers, tables; did you mean 'headers'?",
         ),
-        ("keep: {packets: [tables]}", "less.yaml:7:17: keep.packets: is no single value; allowed: everything, headers, tables"),
+        (
+            "keep: {packets: [tables]}",
+            "less.yaml:7:17: keep.packets: is not a single value; allowed: everything, headers, tables",
+        ),
         ("keep: {packets: 1}", "less.yaml:7:17: keep.packets: 1 is not known; allowed: everything, headers, tables"),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from twinbed import registry
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.study import Study
 
 WORKLOAD = "workload: {kind: http}\n"

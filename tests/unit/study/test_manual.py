@@ -14,9 +14,9 @@ from twinbed.cli import main
 from twinbed.model.topology import Link, Topology
 from twinbed.published.printed import library
 from twinbed.published.printed_metrics import printed_at
-from twinbed.study.keys import KEYS
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
+from twinbed.study.study import KEYS
 
 REPOSITORY = Path(__file__).parents[3]
 MANUAL = (REPOSITORY / "docs/study-file.md").read_text()

@@ -17,7 +17,7 @@ from twinbed.instruments.monitor import MonitorParams, monitor
 from twinbed.model.error import TwinbedError
 from twinbed.readers.replay import sample
 from twinbed.testbeds.minimega.head import open_head
-from twinbed.workloads.replay.params import ReplayParams
+from twinbed.workloads.replay import ReplayParams
 
 SECRET = "root:$6$secret:19000:0:99999:7:::\n"
 

@@ -7,8 +7,8 @@ import pytest
 from twinbed import registry
 from twinbed.model.near import did_you_mean, instead, nearest
 from twinbed.model.units import QuantityError, parse_duration, parse_rate, parse_size
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 
 
 @pytest.mark.parametrize(

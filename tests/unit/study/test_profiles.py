@@ -12,8 +12,8 @@ import pytest
 
 from twinbed.cli import main
 from twinbed.study.catalogue import Catalogue
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.study import seed_of
 
 STUDY = """
@@ -82,7 +82,7 @@ def test_a_profile_that_there_is_not(catalogue: Catalogue) -> None:
     assert caught.value.message == (
         "--profile: 'quik' is not a profile of this study; allowed: quick, slow; did you mean 'quick'?"
     )
-    with pytest.raises(StudyError, match="which has none: leave the option out"):
+    with pytest.raises(StudyError, match="it has none, so leave --profile out"):
         load(STUDY.partition("profiles:")[0], "s.yaml", catalogue, profile="quick")
 
 
@@ -136,7 +136,7 @@ def test_tables_name_metrics_units_and_printed_tables_that_there_are(catalogue: 
     assert load(text.replace("METRIC", "jitter"), "s.yaml", known).tables[0].unit == "ms"
     for metric, said in (
         ("request_per_second", "did you mean 'requests_per_second'"),
-        ("requests_per_second", "ms is no unit of requests_per_second, which is in 1/s"),
+        ("requests_per_second", "requests_per_second is in 1/s and cannot be shown in ms"),
     ):
         with pytest.raises(StudyError, match=said):
             load(text.replace("METRIC", metric), "s.yaml", known)

@@ -13,8 +13,8 @@ from scipy import stats
 from twinbed import registry
 from twinbed.model.run import Level
 from twinbed.model.units import parse_size
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.sample import uniform
 from twinbed.study.study import Study
 
@@ -142,18 +142,18 @@ def test_listed_levels_are_chosen_at_random() -> None:
             "",
             "is not a way to draw levels; allowed: log_uniform, uniform",
         ),
-        ("payload: {samples: 3}", "", "does not say from what its levels are drawn"),
-        ("payload: {uniform: [1MiB, 500B], samples: 3}", "", "is not a range; allowed: the least first, and the greatest"),
+        ("payload: {samples: 3}", "", "does not name one distribution"),
+        ("payload: {uniform: [1MiB, 500B], samples: 3}", "", "is not a range; allowed: the smaller value first"),
         ("payload: {uniform: [1MiB, 5s], samples: 3}", "", "is not a range; allowed: two numbers, sizes, rates or durations"),
         ("payload: {log_uniform: [0B, 5kB], samples: 3}", "", "has no logarithm; allowed: a range above 0"),
-        ("threads: {integers: [1, 2], samples: 3}", "", "has no 3 different levels"),
+        ("threads: {integers: [1, 2], samples: 3}", "", "has fewer than 3 different levels"),
         ("threads: {integers: [1, 8], samples: 0}", "", "0 is not a number of levels"),
         ("hypercube: {payload: {log_uniform: [1, 9]}}", "", "factors.hypercube.samples: is required"),
-        ("hypercube: {samples: 4, payload: [1, 2]}", "", "factors.hypercube.payload: does not say from what it is drawn"),
+        ("hypercube: {samples: 4, payload: [1, 2]}", "", "factors.hypercube.payload: does not name its distribution"),
         (
             PAYLOAD.format(5),
             ", only: {payload: {random: 6}}",
-            "does not say at which levels of payload; allowed",
+            "does not say which levels of payload are measured; allowed",
         ),
         (PAYLOAD.format(5), ", only: {payload: [1kB]}", "testbeds.physical.only.payload: is not a level of payload"),
         (

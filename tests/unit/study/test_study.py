@@ -10,9 +10,8 @@ from twinbed import registry
 from twinbed.cli.studyfile import read_study
 from twinbed.model.error import TwinbedError
 from twinbed.study.catalogue import Catalogue
-from twinbed.study.document import parse
+from twinbed.study.document import Problem, StudyError, parse
 from twinbed.study.loading import load
-from twinbed.study.problem import Problem, StudyError
 from twinbed.study.study import Order, Study
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "studies"
@@ -249,7 +248,7 @@ def test_bad_overrides_are_problems_too(catalogue: Catalogue) -> None:
         "-s:4:1: workload.paylod: is not a setting of http",
         "-s:5:17: not YAML: expected ',' or ']', but got '<stream end>', while parsing a flow sequence",
         "-s:6:1: seed: has no value",
-        "-s:7:1: study.name: goes through something that is not a mapping",
+        "-s:7:1: study.name: is below a value that is not a mapping",
         "-s:8:1: replicats: is not a key of a study",
     ]
     assert caught.value.problems[-1].nearest == ("replicates",)
@@ -291,7 +290,7 @@ def test_aliases_do_not_multiply_the_work(catalogue: Catalogue) -> None:
     sizes = [2]
     for _ in range(29):
         sizes.append(1 + 9 * sizes[-1])
-    assert str(problem).startswith(f"x.yaml:1:1: its aliases stand for {1 + sum(sizes):,} values; allowed: at most 10,000")
+    assert str(problem).startswith(f"x.yaml:1:1: its aliases expand to {1 + sum(sizes):,} values; allowed: at most 10,000")
 
 
 def test_a_text_with_too_many_values_is_refused_where_it_has_them(catalogue: Catalogue) -> None:
@@ -348,7 +347,7 @@ testbeds:
   b: {{driver: container, <<: {value}}}
 workload: {{kind: http}}
 """
-    with pytest.raises(StudyError, match=r"testbeds\.b\.<<: merges what is no mapping"):
+    with pytest.raises(StudyError, match=r"testbeds\.b\.<<: merges something that is not a mapping"):
         load(text, "study.yaml", catalogue)
 
 
@@ -357,4 +356,4 @@ def test_a_name_that_is_not_seen_is_refused_with_its_place(hidden: str) -> None:
     problems: list[Problem] = []
     parse(f'study: a\nfactors:\n  "size{hidden}": ["1{hidden}"]\n', "s.yaml", problems)
     assert [(each.line, each.column) for each in problems] == [(3, 3), (3, 12 + len(hidden))]
-    assert all("which is not seen" in each.message for each in problems)
+    assert all("invisible character" in each.message for each in problems)

@@ -9,8 +9,8 @@ from scipy import stats
 from twinbed import design, registry
 from twinbed.model.run import Level
 from twinbed.model.units import parse_size
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.sample import independent
 from twinbed.study.study import Study
 
@@ -105,7 +105,7 @@ def test_factors_are_beside_it() -> None:
         ),
         (f"samples: 0, {PAYLOAD}", "", "uncertain.samples: 0 is not a number of draws"),
         ("samples: 3", "", "uncertain: names no input"),
-        ("samples: 3, payload: [1KiB, 2KiB]", "", "uncertain.payload: does not say from what it is drawn"),
+        ("samples: 3, payload: [1KiB, 2KiB]", "", "uncertain.payload: does not name its distribution"),
         ("samples: 3, paylod: {uniform: [1KiB, 2KiB]}", "", "uncertain.paylod: is not a setting of this study"),
         ("samples: 3, payload: {normal: [1KiB, 0B]}", "", "uncertain.payload.normal: does not vary"),
         (

@@ -9,8 +9,7 @@ import pytest
 
 from twinbed.contracts.extracted import Extracted
 from twinbed.model.caution import Kind
-from twinbed.workloads.http import http
-from twinbed.workloads.http.params import HttpParams
+from twinbed.workloads.http import HttpParams, http
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "http"
 

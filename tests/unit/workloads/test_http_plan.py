@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed.contracts.command import PROGRAM_BYTES, Command, Ready
-from twinbed.workloads.http import http
-from twinbed.workloads.http.params import HttpParams
+from twinbed.workloads.http import HttpParams, http
 
 ONE = [("client", "server", "10.0.0.2")]
 TWO = [("client1", "server1", "10.0.0.2"), ("client2", "server2", "10.0.0.4")]

@@ -13,9 +13,7 @@ from pydantic import ValidationError
 from twinbed.contracts.extracted import Extracted
 from twinbed.model.caution import Kind
 from twinbed.model.clients import ClientTimes
-from twinbed.workloads.iperf3 import iperf3
-from twinbed.workloads.iperf3.params import Iperf3Params
-from twinbed.workloads.iperf3.together import Streams
+from twinbed.workloads.iperf3 import Iperf3Params, Streams, iperf3
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "iperf3"
 UDP = Iperf3Params(protocol="udp", duration=3)

@@ -152,7 +152,11 @@ class Conclusion:
         alone = [each for each in self.equivalent if each not in self.picked]
         return (
             *_items(self.inconclusive, self._of(), lambda each: f"{_title(each)}: {short_reason(each)}"),
-            *_items(alone, self._of(), lambda each: f"{_title(each)}: {_change(each)}; within {share(each.margin)} only without correction"),
+            *_items(
+                alone,
+                self._of(),
+                lambda each: f"{_title(each)}: {_change(each)}; within {share(each.margin)} only without correction",
+            ),
         )
 
     def _of(self) -> Mapping[str, int]:

@@ -20,8 +20,7 @@ from twinbed.imports.workload import OwnMetric
 from twinbed.metrics.metric import Scale
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
-from twinbed.study.document import Entries, Node, parse, place_of, plain
-from twinbed.study.problem import Position, Problem
+from twinbed.study.document import Entries, Node, Position, Problem, parse, place_of, plain
 
 MOST_BYTES = 64 * 2**20
 Fact = str | int | float | bool

@@ -26,7 +26,7 @@ from twinbed.imports.layout.run_key import FileKey, ImportRefused, NotAssigned, 
 from twinbed.imports.text.levels import RESERVED, is_plain, padded_number_or_text, replicate_of
 from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.run import Level
-from twinbed.study.problem import listed
+from twinbed.study.document import listed
 
 TYPES = {"int": r"[+-]?\d{1,18}+", "float": r"[+-]?\d{1,18}+(?:\.\d{1,18}+)?(?:[eE][+-]?\d{1,3}+)?", "word": ""}
 _FROM_END = {"int": r"\d{1,18}+[+-]?", "float": r"(?:\d{1,3}+[+-]?[eE])?(?:\d{1,18}+\.)?\d{1,18}+[+-]?", "word": ""}

@@ -28,16 +28,28 @@ from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
-from twinbed.contracts.place import Target
-from twinbed.instruments.latency import irtt, owamp
+from twinbed.contracts.place import PROBE_PORT, Target
 from twinbed.metrics.latency import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.units import Duration, Size
 from twinbed.readers.latency import host_clock
-from twinbed.readers.latency.files import CLIENT_TO_SERVER, LEAST, of_owping
+from twinbed.readers.latency.files import CLIENT_TO_SERVER, LEAST, SERVER_TO_CLIENT, WAYS, of_irtt, of_owping
 
 PROBE_BYTES = 1_200
-"""Of a probe in the results."""
+"""Bytes of a probe in the results."""
+SIGINT = 2
+MOST_PROBES = 1_000_000
+"""The most probes of a run, for which the client makes room when it starts: 2.8 hours at 100 a second."""
+OPEN_TIMEOUTS = "5s,5s,5s"
+"""Timeouts of the client's attempts to open a session. The first is longer than the kernel's search for an address (3 s): if
+a second attempt is answered too, its answer reaches the client while it probes, as an error that ends it."""
+IRTT_TASKS = 8
+"""irtt has 6 or 7 threads."""
+STOP_LIMIT_S = 120.0
+"""Writing the results of 10 minutes takes an emulated CPU half a minute."""
+OWAMP_PORT = 861
+OWAMP_PROGRAMS = ("owampd", "owping")
+_OWPING_OPTIONS = {CLIENT_TO_SERVER: "-t", SERVER_TO_CLIENT: "-f"}
 
 
 class LatencyParams(InstrumentParams):
@@ -60,7 +72,7 @@ class LatencyParams(InstrumentParams):
 
     def programs(self) -> Sequence[str]:
         """What hosts must have installed."""
-        return owamp.PROGRAMS if self.tool == "owamp" else ("irtt",)
+        return OWAMP_PROGRAMS if self.tool == "owamp" else ("irtt",)
 
     def estimate_seconds(self) -> float:
         return 0.3
@@ -84,17 +96,17 @@ class Latency(Instrument[LatencyParams]):
         commands: list[Command] = []
         if params.tool == "owamp":
             for server, address in target.servers.items():
-                commands += owamp.clients(
+                commands += _owpings(
                     *(target.name, server, address),
                     interval_s=params.interval,
-                    most=irtt.MOST_PROBES,
+                    most=MOST_PROBES,
                     padding=params.length,
                 )
-            commands += [owamp.server(target.name)] if target.clients else []
+            commands += [_owampd(target.name)] if target.clients else []
         else:
             for server, address in target.servers.items():
-                commands.append(irtt.client(target.name, server, address, interval_s=params.interval, length=params.length))
-            commands += [irtt.server(target)] if target.clients else []
+                commands.append(_irtt_client(target.name, server, address, interval_s=params.interval, length=params.length))
+            commands += [_irtt_server(target)] if target.clients else []
         return [*commands, _host_clock(target.name)] if commands else ()
 
     def extract(self, params: LatencyParams, artifacts: Path) -> Extracted:
@@ -136,6 +148,48 @@ class Latency(Instrument[LatencyParams]):
             "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in summaries], summary.clocks_schema()),
         }
         return Extracted(values, tables, cautions)
+
+
+def _irtt_server(target: Target) -> Command:
+    """Listens on the host's experiment interfaces only. 0: no limit, as clients are the run's own."""
+    listen = ",".join(f"%{interface}:{PROBE_PORT}" for interface in sorted(target.interfaces))
+    argv = ("irtt", "server", "-b", listen, "-i", "0", "--timeout=0")
+    return Command(target.name, argv, "irtt-server.out", Ready(says=b"starting IPv4 listener"), tasks=IRTT_TASKS)
+
+
+def _irtt_client(host: str, server: str, address: str, *, interval_s: float, length: int) -> Command:
+    argv = (
+        *("irtt", "client"),
+        *("-i", f"{round(interval_s * 1e9)}ns"),
+        *("-d", f"{round(interval_s * MOST_PROBES)}s"),
+        *("-l", str(length)),
+        f"--timeouts={OPEN_TIMEOUTS}",
+        "-q",
+        *("-o", f"{{artifacts}}/{of_irtt(server)}"),
+        f"{address}:{PROBE_PORT}",
+    )
+    output, ready = f"{of_irtt(server)}.out", Ready(says=b"[Connected]")
+    return Command(host, argv, output, ready, stop=SIGINT, stop_limit_s=STOP_LIMIT_S, round=1, tasks=IRTT_TASKS)
+
+
+def _owampd(host: str) -> Command:
+    """In the foreground, as root, with its data and its own files in the artifacts."""
+    argv = ("owampd", "-Z", "-f", "-a", "O", *(word for option in "cdR" for word in (f"-{option}", "{artifacts}")))
+    return Command(host, argv, "owampd.out", Ready(listening=OWAMP_PORT))
+
+
+def _owpings(host: str, server: str, address: str, *, interval_s: float, most: int, padding: int) -> list[Command]:
+    """One a direction. ``-i f``: at a fixed interval, not an exponential one."""
+    common = ("-R", "-A", "O", "-c", str(most), "-i", f"{interval_s:g}f", "-s", str(padding), address)
+    return [
+        Command(
+            *(host, ("owping", _OWPING_OPTIONS[way], *common), of_owping(server, way)),
+            Ready(says=b""),
+            stop=SIGINT,
+            round=1,
+        )
+        for way in WAYS
+    ]
 
 
 def _host_clock(host: str) -> Command:

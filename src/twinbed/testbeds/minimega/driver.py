@@ -17,7 +17,7 @@ from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.passport import content, describe
-from twinbed.links import coalescing, network, routes
+from twinbed.links import network
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.topology import Topology
 from twinbed.testbeds.minimega import configure, launch, shaping, space
@@ -138,10 +138,10 @@ class Minimega(Driver[MinimegaSettings]):
                 configure.configure(way.host, device, guest.address, topology.link.mtu, params)
                 items = configure.applied(way.host, device, guest.address, guest.mac, topology.link.mtu, params)
                 asked = None if params.control == "auto" else params.control
-                coalescing.set_coalescing(way.host, device, params)
-                items += coalescing.applied_coalescing(way.host, device, params)
-                routes.set_tcp(way.host, [device], params)
-                items += routes.applied_tcp(way.host, [device], params)
+                network.set_coalescing(way.host, device, params)
+                items += network.applied_coalescing(way.host, device, params)
+                network.set_route_metrics(way.host, [device], params)
+                items += network.applied_route_metrics(way.host, [device], params)
                 items.append(Applied(guest.name, "control", asked, way.control, way.why))
                 facts = {**describe(way.host, device), **_facts(machine), "control": way.control}
                 return way.host, device, items, facts

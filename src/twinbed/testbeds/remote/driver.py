@@ -26,7 +26,7 @@ from twinbed.hosts.agent import AgentHost
 from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease, open_leases
 from twinbed.hosts.session import Wanted
-from twinbed.links import checksums, network, routes
+from twinbed.links import checksums, network
 from twinbed.links.lab_bed import Ground, LabDriver, Made
 from twinbed.links.layout import Nic
 from twinbed.model.caution import Caution, Kind
@@ -69,8 +69,8 @@ class Remote(Driver[RemoteSettings]):
                 experiment = prepare(lease, nic, addresses[host.name], topology.link, params)
                 threads = facts.set_threads(lease, params.smt)
                 configure(host, experiment, topology.link, params)
-                routes.set_tcp(host, [nic], params)
-                tcp = routes.applied_tcp(host, [nic], params)
+                network.set_route_metrics(host, [nic], params)
+                tcp = network.applied_route_metrics(host, [nic], params)
                 return experiment, [*threads, *applied(host, experiment, topology.link, params), *tcp]
 
             answers = network.on_all(leases, ready)

@@ -18,7 +18,7 @@ from twinbed.hosts.error import HostError
 from twinbed.hosts.lease import Lease
 from twinbed.hosts.nic import NicState
 from twinbed.hosts.passport import content
-from twinbed.links import coalescing, network, shaping
+from twinbed.links import network, shaping
 from twinbed.links.device import Device
 from twinbed.model.json import loads
 from twinbed.model.topology import Link
@@ -129,7 +129,7 @@ def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings
             lease.undo_file(f"/proc/sys/{path}", host.read(f"/proc/sys/{path}").decode("utf-8"))
     if settings.offloads():
         lease.undo(["ethtool", "-K", nic, *_features(host.nic(nic))])
-    if settings.moderation() is not None and (back := coalescing.undo(host, nic)):
+    if settings.moderation() is not None and (back := network.undo_coalescing(host, nic)):
         lease.undo(back)
     if shaping.plan(nic, shaped):
         # A default discipline cannot be deleted, only its replacement.
@@ -148,7 +148,7 @@ def configure(host: AgentHost, experiment: Experiment, link: Link, settings: Hos
     host.run(["ip", "-batch", "-"], stdin=plan.encode())
     network.set_sysctls(host, settings)
     network.set_offloads(host, nic, settings)
-    coalescing.set_coalescing(host, nic, settings)
+    network.set_coalescing(host, nic, settings)
     if shape := shaping.plan(nic, experiment.shaped):
         host.run(["tc", "-batch", "-"], stdin=shape.encode())
     network.until_carrier(host, nic)
@@ -162,7 +162,7 @@ def applied(host: AgentHost, experiment: Experiment, link: Link, settings: HostS
     result.append(Applied(host.name, "speed", link.rate if experiment.shaped.rate is None else None, speed, f"ethtool {nic}"))
     result += network.applied_sysctls(host, settings)
     result += network.applied_offloads(host, nic, settings)
-    result += coalescing.applied_coalescing(host, nic, settings)
+    result += network.applied_coalescing(host, nic, settings)
     shaped = network.applied_shaping(host, nic, experiment.shaped)
     return result + [replace(item, subject=host.name) for item in shaped]
 

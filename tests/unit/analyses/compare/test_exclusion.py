@@ -24,8 +24,8 @@ from twinbed.model.tables import Outline
 from twinbed.registry import catalogue
 from twinbed.render.terminal import Terminal
 from twinbed.results.folder import Folder
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 
 STUDY = """study: s
 testbeds: {a: {driver: fake}, b: {driver: fake}}
@@ -116,11 +116,11 @@ def test_the_key_names_cautions() -> None:
     with pytest.raises(StudyError) as caught:
         load(STUDY + "exclude: [stalll, drift, stall, stall]\n", "s.yaml", catalogue())
     assert [str(each) for each in caught.value.problems] == [
-        "s.yaml:4:11: exclude[0]: 'stalll' is not a caution that leaves a run out; allowed: "
+        "s.yaml:4:11: exclude[0]: 'stalll' is not a caution that can exclude a run; allowed: "
         + ", ".join(OF_RUNS)
         + "; did you mean 'stall'?",
-        "s.yaml:4:19: exclude[1]: 'drift' is not a caution that leaves a run out; allowed: " + ", ".join(OF_RUNS),
-        "s.yaml:4:33: exclude[3]: stall is there twice",
+        "s.yaml:4:19: exclude[1]: 'drift' is not a caution that can exclude a run; allowed: " + ", ".join(OF_RUNS),
+        "s.yaml:4:33: exclude[3]: stall is given twice",
     ]
 
 

@@ -32,8 +32,8 @@ from twinbed.observations.units import Arranged
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.folder import Folder
 from twinbed.statistics.sample import Sample
+from twinbed.study.document import StudyError
 from twinbed.study.loading import load
-from twinbed.study.problem import StudyError
 from twinbed.study.study import Study
 from twinbed.testbeds import fake
 from twinbed.testbeds.fake import FakeHost

@@ -32,7 +32,7 @@ def test_a_way_that_does_not_finish_checksums_is_told_from_a_firewall(monkeypatc
 
     monkeypatch.setattr(driver, "way", lambda host, address: "exp")
     ends = end("client", "10.77.0.1/24"), end("server", "10.77.0.2/24")
-    with pytest.raises(Unfinished, match=r"^client: its TCP segments arrive at server with unfinished checksums"):
+    with pytest.raises(Unfinished, match=r"^client: TCP segments arrive at server with incomplete checksums"):
         driver._path(*ends)
     monkeypatch.setattr(driver.checksums, "dropped", lambda host: 2)
     with pytest.raises(HostError, match="it answers ARP but not TCP; check firewalls"):

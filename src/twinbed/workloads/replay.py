@@ -1,0 +1,336 @@
+"""Workload ``replay``: a capture is sent again between two hosts, what its clients sent by the client and what its servers sent
+by the server, when the capture has it.
+
+Runs ``tcpreplay`` 4.4 on both hosts, started together, and ``tcpdump`` on both for what arrives.  The capture is split and
+rewritten before the run (``readers/replay/sides``).
+
+Limits: both programs are let go at one moment, but what each does before its first packet (loading, opening the interface)
+takes 1 to 20 ms on containers, and some 100 ms on emulated guests: ``replay_start_skew`` has by how much the sides are apart,
+and where it is more than 1 ms a caution says that an answer may come before what it answers.  A slower ``speed`` makes room.
+Nothing answers.  A packet goes out at its time whether or not what it answers has arrived: there is no TCP that sends less or
+again where a link is slow, so that rates above a link's are lost in its queue.  IPv4 over Ethernet; fragments and packets
+longer than 1500 bytes are left out.  Only in labs: hosts over SSH are refused, since replayed packets belong on no network
+but the lab's. Source: tcpreplay(1) of 4.4.
+
+What tcpreplay and the captures of what arrived say.
+
+The settings of the workload ``replay``.
+
+What the workload ``replay`` runs: tcpdump on both hosts for what arrives, then tcpreplay on both, started together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, TypedDict
+
+from pydantic import Field, model_validator
+
+from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.params import Unfit, WorkloadParams
+from twinbed.contracts.workload import Workload, WorkloadPlan
+from twinbed.metrics.metric import Value
+from twinbed.metrics.replay import METRICS, UNITS
+from twinbed.model import named_file
+from twinbed.model.caution import Caution, Kind
+from twinbed.model.json import loads
+from twinbed.model.services import Service
+from twinbed.model.topology import Topology
+from twinbed.model.units import Duration
+from twinbed.readers import tcpdump
+from twinbed.readers.clients import total
+from twinbed.readers.replay import pcap, sample
+from twinbed.readers.replay.sides import EXPERIMENTAL, Sides, mac, split
+
+BEGIN_AND_END_S = 2.0
+LARGEST_BYTES = 64 * 2**20
+"""Of a capture: it is held in memory, and put on both hosts."""
+
+
+class ReplayParams(WorkloadParams):
+    """What is replayed, and how fast."""
+
+    lab_only: ClassVar[bool] = True
+
+    capture: str | None = Field(
+        None,
+        examples=["conversation.pcap"],
+        description="pcap file of Ethernet, from the current folder; null: three built-in requests of HTTP, one with an attack",
+    )
+    capture_sha256: str | None = Field(
+        None,
+        pattern="^[0-9a-f]{64}$",
+        examples=["0000000000000000000000000000000000000000000000000000000000000000"],
+        description="of the capture, so that a run is of this content; null: that of the file as it is",
+    )
+    speed: float = Field(1.0, ge=0.01, le=100, description="how many times as fast as it was captured")
+    max_packets: int = Field(100_000, ge=1, le=1_000_000, description="packets from its beginning that are replayed at most")
+    duration: Duration = Field(
+        60.0,
+        gt=0,
+        le=3600,
+        description="of the capture's time, from its beginning, at most; at another speed it takes another time",
+    )
+
+    @model_validator(mode="after")
+    def _there(self) -> ReplayParams:
+        if self.capture is not None and self.capture_sha256 is None:
+            object.__setattr__(self, "capture_sha256", hashlib.sha256(_read(self.capture)).hexdigest())
+        return self
+
+    def content(self) -> bytes:
+        """The capture. Raises ValueError where the file is not there any more, or is another."""
+        if self.capture is None:
+            return sample.capture()
+        content = _read(self.capture)
+        if hashlib.sha256(content).hexdigest() != self.capture_sha256:
+            raise ValueError(f"{self.capture} is not the file that it was: its SHA-256 should be {self.capture_sha256}")
+        return content
+
+    def unfit(self, topology: Topology) -> Unfit | None:
+        if topology.routers:
+            message = "cannot be replayed through routers: packets carry hardware addresses that no router has"
+            return Unfit("kind", message, "a topology without routers")
+        return None
+
+    def estimate_seconds(self) -> float:
+        try:
+            times = [frame.time_ns for frame in _frames_of(self.content())]
+        except ValueError:  # planning its run says so
+            times = []
+        span_s = (max(times) - min(times)) / 1e9 if times else self.duration
+        return BEGIN_AND_END_S + min(span_s, self.duration) / self.speed
+
+
+@lru_cache(maxsize=4)
+def _frames_of(content: bytes) -> Sequence[pcap.Frame]:
+    return pcap.read(content)
+
+
+@lru_cache(maxsize=4)
+def _read(file: str) -> bytes:
+    """Return the file, if it is a capture: no other file of this machine is read, hashed or put on hosts."""
+    content = named_file.content(file, LARGEST_BYTES)
+    try:
+        pcap.order(content)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    return content
+
+
+CAPTURE = "/run/twinbed-replay.pcap"
+DEVICE = "eth0"
+"""Of every host of a lab."""
+REPORT, ARRIVED, SIDES = "tcpreplay.txt", "arrived.cap", "replay.json"
+GRACE_S = 30.0
+SNAPLEN = 96
+BUFFER_BYTES = 16 * 2**20
+
+
+@lru_cache(maxsize=4)
+def _split(params: ReplayParams, client: str, server: str) -> Sides:
+    return split(params.content(), client, server, params.max_packets, params.duration)
+
+
+def workload_plan(params: ReplayParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+    files, receivers, senders = [], [], []
+    for client, server, address in pairs:
+        asking = client_of(address)
+        sides = _split(params, asking, address)
+        for host, content, offsets, peer in (
+            (client, sides.client, sides.client_offsets_ns, address),
+            (server, sides.server, sides.server_offsets_ns, asking),
+        ):
+            about = {
+                "offsets_ns": [round(each / params.speed) for each in offsets],
+                "left_out": dict(sides.left_out),
+                "notes": dict(sides.notes),
+            }
+            files += [(host, CAPTURE, content), (host, f"{{artifacts}}/{SIDES}", json.dumps(about).encode())]
+            receivers.append(
+                tcpdump.command(
+                    DEVICE,
+                    ARRIVED,
+                    snaplen=SNAPLEN,
+                    buffer_bytes=BUFFER_BYTES,
+                    on=host,
+                    expression=("ether", "src", mac(peer), "and", "ip", "or", "ether", "proto", f"0x{EXPERIMENTAL:x}"),
+                )
+            )
+            argv = ("tcpreplay", "-i", DEVICE, "--preload-pcap", f"--multiplier={params.speed:g}", CAPTURE)
+            limit_s = max(offsets, default=0) / 1e9 / params.speed + GRACE_S
+            senders.append(Command(host, argv, REPORT, limit_s=limit_s, memory_bytes=4 * 2**20 + 2 * len(content)))
+    # What a program needs is then in memory, so that both start as fast as they can.
+    warm_up = [Command(sender.host, ("tcpreplay", "--version"), "warm-up.txt") for sender in senders]
+    return WorkloadPlan(files=files, servers=receivers, warm_up=warm_up, clients=senders)
+
+
+def client_of(server_address: str) -> str:
+    """The address of a server's client: the one before it, as ``links.layout`` gives them."""
+    head, _, last = server_address.rpartition(".")
+    return f"{head}.{int(last) - 1}"
+
+
+CLIENT, SERVER = "client", "server"
+_SENT = re.compile(r"^Actual: (\d+) packets \(\d+ bytes\) sent in ([\d.]+) seconds", re.MULTILINE)
+_FAILED = re.compile(r"^\s*Failed packets:\s+(\d+)$", re.MULTILINE)
+SKEW_LIMIT_S = 0.001
+"""Between the two sides' first frames; captures of a local network answer within less."""
+_MARKS = 1
+"""The frame before the packets of each side."""
+
+Numbers = dict[str, float | None]
+
+
+def read(artifacts: Path) -> Extracted:
+    """Raises FileNotFoundError or ValueError with the file that is not as it should be."""
+    reports = sorted(artifacts.glob(f"*/{REPORT}"))
+    hosts = {file.parent.name: file.parent for file in reports}
+    pairs = [(host, host.replace(CLIENT, SERVER, 1)) for host in hosts if host.startswith(CLIENT)]
+    if not pairs or any(server not in hosts for _, server in pairs):
+        raise FileNotFoundError(f"{artifacts} lacks {REPORT} of a client and of its server")
+    numbers = {client: _pair(hosts[client], hosts[server]) for client, server in pairs}
+    values = list(_values(numbers))
+    return Extracted(values, {}, list(_cautions(hosts, [client for client, _ in pairs])))
+
+
+def _values(numbers: Mapping[str, Numbers]) -> Iterator[Value]:
+    if len(numbers) > 1:
+        for host, own in numbers.items():
+            yield from (Value(name, number, UNITS[name], host) for name, number in own.items())
+    for name in UNITS:
+        each = [own[name] for own in numbers.values()]
+        yield Value(name, _together(name, each), UNITS[name])
+
+
+def _together(name: str, numbers: Sequence[float | None]) -> float | None:
+    if len(numbers) == 1:
+        return numbers[0]
+    if name == "arrived_share":
+        return None if None in numbers else sum(number for number in numbers if number is not None) / len(numbers)
+    if name in ("replay_duration", "replay_timing_error", "replay_start_skew"):
+        return None if None in numbers else max(number for number in numbers if number is not None)
+    return total(numbers)
+
+
+def _pair(client: Path, server: Path) -> Numbers:
+    """What the client sent arrives at the server, and the other way round."""
+    sides = [_side(client, server), _side(server, client)]
+    sent = total([side["sent"] for side in sides])
+    arrived = total([side["arrived"] for side in sides])
+    duration = max((side["seconds"] for side in sides if side["seconds"] is not None), default=None)
+    errors = [side["error"] for side in sides if side["sent"]]
+    return {
+        "sent_packets": sent,
+        "sent_packets_per_second": sent / duration if sent is not None and duration else None,
+        "failed_packets": total([side["failed"] for side in sides]),
+        "arrived_packets": arrived,
+        "arrived_share": arrived / sent if arrived is not None and sent else None,
+        "replay_duration": duration,
+        "replay_timing_error": None if None in errors else max((each for each in errors if each is not None), default=None),
+        "replay_start_skew": _skew(client),
+        "left_out_packets": sum(_about(client)["left_out"].values()),
+    }
+
+
+def _side(sender: Path, receiver: Path) -> Numbers:
+    text = (sender / REPORT).read_text(errors="replace")
+    sent, failed = _SENT.search(text), _FAILED.search(text)
+    if sent is None or failed is None:
+        raise ValueError(f"{sender.name}/{REPORT}: no line `Actual: N packets ... sent in S seconds`, or none of failed ones")
+    due = _about(sender)["offsets_ns"]
+    count = int(sent[1]) - _MARKS
+    file = receiver / ARRIVED
+    times = [frame.time_ns for frame in _frames(file) if not _is_mark(frame)]
+    return {
+        "sent": count,
+        "failed": int(failed[1]),
+        "seconds": float(sent[2]),
+        "arrived": len(times),
+        "error": _error(due, times) if len(times) == len(due) == count else None,
+    }
+
+
+def _frames(file: Path) -> Sequence[pcap.Frame]:
+    try:
+        return pcap.read(file.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{file.parent.name}/{file.name}: {error}") from error
+
+
+def _is_mark(frame: pcap.Frame) -> bool:
+    return frame.data[12:14] == EXPERIMENTAL.to_bytes(2, "big")
+
+
+def _skew(host: Path) -> float | None:
+    """Between the marks of both sides, its own as it was sent and the other's as it came; None where one is not there."""
+    marks = {frame.data[6:12]: frame.time_ns for frame in _frames(host / ARRIVED) if _is_mark(frame)}
+    return (max(marks.values()) - min(marks.values())) / 1e9 if len(marks) == 2 else None
+
+
+def _error(due_ns: Sequence[int], times_ns: Sequence[int]) -> float | None:
+    """Of packets that all arrived; None without any."""
+    import numpy as np
+
+    if not due_ns:
+        return None
+    due, came = np.array(due_ns), np.array(times_ns)
+    return float(np.quantile(np.abs((came - came[0]) - (due - due[0])), 0.95)) / 1e9
+
+
+class _About(TypedDict):
+    """What the plan put beside the capture."""
+
+    offsets_ns: Sequence[int]
+    left_out: Mapping[str, int]
+    notes: Mapping[str, int]
+
+
+def _about(host: Path) -> _About:
+    about: _About = loads((host / SIDES).read_bytes())
+    return about
+
+
+def _cautions(hosts: Mapping[str, Path], clients: Sequence[str]) -> Iterator[Caution]:
+    for client in clients:
+        about = _about(hosts[client])
+        skew = _skew(hosts[client])
+        if skew is not None and skew > SKEW_LIMIT_S:
+            apart = f"{client}: {skew * 1e3:.3g} ms between its first frame and its server's"
+            yield Caution(Kind.SKEWED_START, f"{apart}: answers may come before what they answer")
+        parts = [f"{count} left out: {why}" for why, count in about["left_out"].items() if why != "beyond a limit"]
+        parts += [f"{count} {why}" for why, count in about["notes"].items()]
+        if parts:
+            yield Caution(Kind.REPLAYED_OTHERWISE, f"{client}: {'; '.join(parts)}")
+
+
+class Replay(Workload[ReplayParams]):
+    """The workload."""
+
+    name = "replay"
+    params = ReplayParams
+    summary = "a capture sent again by both sides, its timing kept (tcpreplay)"
+    also = ("pcap", "tcpreplay", "capture", "playback")
+    files = ("tcpreplay.*", "replay.json", "arrived.cap", "arrived.tcpdump", "arrived.tcpdump.err", "warm-up.*")
+    raw = "single packets of what arrived"
+    metrics = METRICS
+    work = "sent_packets"
+    rate = "sent_packets_per_second"
+
+    def plan(self, params: ReplayParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        return workload_plan(params, pairs)
+
+    def services(self, params: ReplayParams) -> Sequence[Service]:
+        return [Service(protocol, None) for protocol in ("tcp", "udp", "icmp")]
+
+    def parse(self, params: ReplayParams, artifacts: Path) -> Extracted:
+        return read(artifacts)
+
+
+replay = Replay()
