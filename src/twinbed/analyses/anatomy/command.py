@@ -68,7 +68,7 @@ def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
 
 
 def _mermaid(ladders: Sequence[Ladder], titles: Mapping[str, str], source: Path, output: Path | None) -> int:
-    from twinbed.analyses.anatomy.mermaid import diagram
+    from twinbed.analyses.anatomy.ladder_text import diagram
     from twinbed.render.output import put
 
     if not ladders:

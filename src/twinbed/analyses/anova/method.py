@@ -14,12 +14,10 @@ from typing import Literal
 import numpy as np
 from pydantic import ConfigDict, Field, field_validator
 
-from twinbed.analyses.anova import assumptions, differences, model, table, words
-from twinbed.analyses.anova import notes as remarks
-from twinbed.analyses.anova.estimates import estimates
-from twinbed.analyses.anova.model import Data
+from twinbed.analyses.anova import assumptions, model, table, words
+from twinbed.analyses.anova.estimates import differences, estimates
+from twinbed.analyses.anova.model import Data, Formula, parse
 from twinbed.analyses.anova.result import Alternative, Anova, Term, Unexplained, term_text
-from twinbed.analyses.anova.terms import Formula, parse
 from twinbed.contracts.analysis import Placed, RowsAnalysis
 from twinbed.metrics.metric import Layer
 from twinbed.model.error import TwinbedError
@@ -232,7 +230,7 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         answers = list(assumptions.answers(of, fit, terms, params.type, unequal, other))
     lines = tuple(table.lines(of, terms, params.type, errors, confidence))
     weighed = estimates(of, fit, terms, errors, unequal, confidence)
-    found_differences = tuple(differences.differences(weighed))
+    found_differences = tuple(differences(weighed))
     return Anova(
         source=of.frame.source,
         response=of.frame.response,
@@ -263,9 +261,9 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         residuals=_residuals(of, fitted, residuals),
         notes=(
             *notes,
-            *remarks.of_model(of, terms, errors, lines, params.type),
-            *remarks.of_differences(found_differences, errors),
-            *remarks.of_variances(of, errors, checks, unequal, confidence),
+            *assumptions.of_model(of, terms, errors, lines, params.type),
+            *assumptions.of_differences(found_differences, errors),
+            *assumptions.of_variances(of, errors, checks, unequal, confidence),
             *(answer for answer in answers if isinstance(answer, str)),
         ),
         cautions=of.frame.cautions,

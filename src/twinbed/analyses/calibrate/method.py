@@ -14,10 +14,9 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from twinbed.analyses.calibrate import words
-from twinbed.analyses.calibrate.data import Runs, inputs_of, limit, others, runs_of
+from twinbed.analyses.calibrate.data import DISQUALIFYING, Runs, inputs_of, limit, objections, others, passport, runs_of
 from twinbed.analyses.calibrate.fit import fitted
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations
-from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
 from twinbed.contracts.analysis import Analysis, Placed
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError

@@ -126,7 +126,7 @@ def _new(
 ) -> tuple[Calibrated, Sequence[Mapping[str, Level]], Sequence[float | None]]:
     """Return the calibration, the cells of new results, and their means. Raises TwinbedError where their passport is not the
     calibration's."""
-    from twinbed.analyses.calibrate.trust import differences, passport
+    from twinbed.analyses.calibrate.data import differences, passport
     from twinbed.analyses.calibrate.words import example
 
     tables = inputs.tables(results)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
+
+import numpy as np
 
 from twinbed.analyses.calibrate import draw
 from twinbed.analyses.calibrate.next_runs import Next
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Held, Place
-from twinbed.analyses.calibrate.seed import Kind, equated
 from twinbed.model.amount import amount
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
@@ -19,7 +24,9 @@ from twinbed.show.section import Item, Section
 from twinbed.show.table import Column, Table
 from twinbed.show.words import cell_title, heading
 from twinbed.statistics.calibration.area import Area
+from twinbed.statistics.calibration.equating import Equating, equating, logistic_curve
 from twinbed.statistics.calibration.intervals import least_groups
+from twinbed.statistics.nonlinear import NoFitError
 
 CLEAR = 0.5
 """The share from which on the cheap testbed counts for more than the expensive runs alone."""
@@ -333,3 +340,50 @@ def _area(area: Area) -> str:
 def _share(part: float) -> str:
     """Return a share with two digits."""
     return share(float(f"{part:.2g}"))
+
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One combination of the levels of all other factors."""
+
+    name: str
+    half_width: float | None
+    """The median interval of one new run by the logistic, as a share; None where it does not fit."""
+    line: Equating | None
+    """None where too few levels were measured on both testbeds."""
+
+
+def equated(each: Calibrated) -> Sequence[Kind]:
+    """Return each kind, where there is a logarithmic factor to fit logistics over; nothing otherwise."""
+    fitted = each.fitted
+    if not fitted.inputs[fitted.group].is_log:
+        return ()
+    others = [name for name in fitted.dear.levels if name != fitted.by and name in {each.name for each in fitted.inputs}]
+    kinds = dict.fromkeys(tuple(fitted.dear.levels[name][at] for name in others) for at in range(len(fitted.dear)))
+    return [_kind(each, dict(zip(others, kind, strict=True))) for kind in kinds]
+
+
+def _kind(each: Calibrated, levels: dict[str, Level]) -> Kind:
+    fitted = each.fitted
+    one = fitted.inputs[fitted.group]
+    dear, cheap = fitted.dear.only(levels), fitted.cheap.only(levels)
+    at = np.array([math.log(one.number(one.scaled(level))) for level in dear.levels[fitted.by]])
+    half, line = None, None
+    with suppress(NoFitError):
+        rate, low, high = logistic_curve(at, np.array(dear.values)).at(np.unique(at), LEVEL)
+        half = float(np.median((high - low) / 2 / rate))
+    here, there = (_means(runs.levels[fitted.by], runs.values) for runs in (cheap, dear))
+    both = [name for name in there if name in here]
+    with suppress(ValueError):
+        line = equating(np.array([here[name] for name in both]), np.array([there[name] for name in both]))
+    return Kind(cell_title(levels) if levels else "all", half, line)
+
+
+def _means(levels: Sequence[Level], values: Sequence[float]) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for level, value in zip(levels, values, strict=True):
+        found.setdefault(level_text(level), []).append(value)
+    return {name: fmean(own) for name, own in found.items()}

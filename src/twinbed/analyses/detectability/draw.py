@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.analyses.detectability.needed import TARGET
-from twinbed.analyses.detectability.result import WHO, Cost, Detectability, Detection, area_text
+from twinbed.analyses.detectability.result import TARGET, WHO, Cost, Detectability, Detection, area_text
 from twinbed.render.over_n import LEGEND, ranged
 from twinbed.render.plots import DASHES, MUTED, SERIES, Spec, axis, layer, panelled
 from twinbed.show.figure import Figure

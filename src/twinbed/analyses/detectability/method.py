@@ -8,6 +8,7 @@ are never on both sides.  Method, sources and error rates: docs/detectability.md
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -18,11 +19,19 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.analyses.detectability import words
-from twinbed.analyses.detectability.costs import costs
-from twinbed.analyses.detectability.features import PASSIVE, Matrix, Observation, Seen, lengths, matrix, of_runs, seen_by
-from twinbed.analyses.detectability.needed import needed
-from twinbed.analyses.detectability.removed_by import is_applied, remedy_of
-from twinbed.analyses.detectability.result import Detectability, Detection, Length, Ranked, Told
+from twinbed.analyses.detectability.features import (
+    PASSIVE,
+    Matrix,
+    Observation,
+    Seen,
+    is_applied,
+    lengths,
+    matrix,
+    of_runs,
+    remedy_of,
+    seen_by,
+)
+from twinbed.analyses.detectability.result import TARGET, Cost, Detectability, Detection, Length, Needed, Ranked, Told
 from twinbed.contracts.analysis import Analysis
 from twinbed.model import units
 from twinbed.model.caution import Caution, Kind
@@ -33,9 +42,12 @@ from twinbed.model.result import Interval, Pairing
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.apart import Times
+from twinbed.observations.frame import headline_places
 from twinbed.observations.inside import by_cell, complete
+from twinbed.observations.samples import cell_of
 from twinbed.show.section import Section
 from twinbed.show.words import cell_title
+from twinbed.statistics.isotonic import isotonic
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.pairs_out import PairsOut
 from twinbed.statistics.permutations import dealings
@@ -313,6 +325,95 @@ def _unseen(able: Sequence[_Comparison]) -> Iterator[Caution]:
         if each.observer == PASSIVE and (count := sum(not seen.once for seen in each.seen)):
             detail = f"{count} of {len(each.seen)} captures have no SYN; what SYNs give away is missing there"
             yield Caution(Kind.INCOMPLETE_CAPTURE, detail, each.testbed)
+
+
+DRAWS = 999
+
+
+def needed(
+    lengths: Sequence[Length], correct: Sequence[NDArray[np.float64]], labels: NDArray[np.bool_], level: float
+) -> Needed | None:
+    """Return how many packets give the accuracy TARGET; None where it is not reached.
+
+    ``correct`` has for each length the share of each run's observations that are told right. The accuracy is made monotone in
+    the length, and interpolated linearly over its logarithm. A length that is the shortest tried is an upper bound. The
+    interval is of runs drawn again, their rules as they are (percentile bootstrap).
+    """
+    packets = [each.packets for each in lengths]
+    if None in packets:
+        return None
+    logs = [math.log(each) for each in packets if each is not None]
+    at = _crossing(logs, [each.accuracy for each in lengths])
+    if at is None:
+        return None
+    noise = np.random.default_rng(0)
+    ones, others = np.flatnonzero(labels), np.flatnonzero(~labels)
+    table = np.array(correct)
+    ends = []
+    for _ in range(DRAWS):
+        one, other = noise.choice(ones, len(ones)), noise.choice(others, len(others))
+        accuracy = (table[:, one].mean(axis=1) + table[:, other].mean(axis=1)) / 2
+        crossing = _crossing(logs, accuracy.tolist())
+        ends.append(math.inf if crossing is None else crossing)
+    ends.sort()
+    beyond = math.floor((1 - level) / 2 * DRAWS)
+    low, high = (None if math.isinf(end) else math.exp(end) for end in (ends[beyond], ends[-1 - beyond]))
+    known = [(log, math.log(each.seconds)) for log, each in zip(logs, lengths, strict=True) if each.seconds]
+    starts, times = [log for log, _ in known], [time for _, time in known]
+    seconds = math.exp(float(np.interp(at, starts, times))) if known and at >= starts[0] else None
+    return Needed(math.exp(at), seconds, low, high)
+
+
+def _crossing(logs: Sequence[float], accuracy: Sequence[float]) -> float | None:
+    monotone = isotonic(accuracy)
+    for at, value in enumerate(monotone):
+        if value >= TARGET - 1e-12:
+            if at == 0 or value == monotone[at - 1]:
+                return logs[at]
+            share = (TARGET - monotone[at - 1]) / (value - monotone[at - 1])
+            return logs[at - 1] + share * (logs[at] - logs[at - 1])
+    return None
+
+
+def costs(source: Tables, detections: Sequence[Detection]) -> tuple[str, tuple[Cost, ...]]:
+    """Return the name of the first headline, and a point for each detection that has a mean of it on both testbeds."""
+    places = headline_places(source)
+    if not places:
+        return "", ()
+    metric = places[0][0]
+    means = _means(source, places[0])
+    points = []
+    for each in detections:
+        cell = cell_of(each.cell)[0]
+        here, there = means.get((cell, each.testbed)), means.get((cell, each.reference))
+        if here is not None and there:
+            told = each.as_is
+            points.append(Cost(each.cell, each.testbed, each.observer, told.area, told.interval, here / there, best=False))
+    return metric, tuple(replace(point, best=not any(_beats(other, point) for other in points)) for point in points)
+
+
+def _means(source: Tables, place: tuple[str, str, str]) -> dict[tuple[str, str], float]:
+    import pyarrow.compute as pc
+
+    table = source.table("metrics")
+    metric, host, direction = place
+    wanted = pc.and_(pc.equal(table["metric"], metric), pc.and_(pc.equal(table["host"], host), pc.is_valid(table["value"])))
+    kept = table.filter(pc.and_(wanted, pc.equal(table["direction"], direction)))
+    values = dict(zip(kept["run"].to_pylist(), kept["value"].to_pylist(), strict=True))
+    cells = by_cell(source, [record for record in source.records if record.id in values], lambda record: record)
+    return {
+        (cell_of(cell.levels)[0], testbed): fmean(values[record.id] for record in records)
+        for cell in cells
+        for testbed, records in cell.runs.items()
+    }
+
+
+def _beats(one: Cost, other: Cost) -> bool:
+    """Return whether one is as good in both, and better in one. An area below 0.5 hides no better than chance does."""
+    if (one.cell, one.observer) != (other.cell, other.observer):
+        return False
+    first, second = (max(one.area, 0.5), -one.ratio), (max(other.area, 0.5), -other.ratio)
+    return first != second and first[0] <= second[0] and first[1] <= second[1]
 
 
 analysis = DetectabilityAnalysis()

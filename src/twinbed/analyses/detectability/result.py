@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from twinbed.analyses.detectability.removed_by import Remedy
+from twinbed.analyses.detectability.features import Remedy
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
+TARGET = 0.95
+"""The balanced accuracy that ``Needed`` counts packets for."""
 WHO = {"passive": "A remote observer", "active": "An active remote observer", "host": "An observer on the host"}
 
 

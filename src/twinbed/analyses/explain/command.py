@@ -78,7 +78,7 @@ def command(
 
 
 def _write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
-    from twinbed.analyses.explain.study import cause_of, study_text
+    from twinbed.analyses.explain.proof import cause_of, study_text
     from twinbed.render.output import put
 
     cause = cause_of(result, name)

@@ -22,8 +22,7 @@ from scipy.special import stdtr
 
 from twinbed.analyses.explain.causes import CAUSES, CPU, IDLE_CPUS, INITIAL_WINDOW, OF_ALL_HOSTS, Cause
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Response
-from twinbed.analyses.explain.signs import ROLES, Signs, signs
-from twinbed.analyses.explain.waits import Waits, mean, waits
+from twinbed.analyses.explain.signs import ROLES, Signs, Waits, mean, signs, waits
 from twinbed.analyses.explain.words import section
 from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.metrics.metric import Scale

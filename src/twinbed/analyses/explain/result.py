@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from twinbed.analyses.explain.causes import CAUSES, Cause
-from twinbed.analyses.explain.waits import Waits
+from twinbed.analyses.explain.signs import Waits
 from twinbed.model.caution import Caution
 from twinbed.model.result import Interval
 from twinbed.model.run import Level

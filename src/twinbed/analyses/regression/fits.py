@@ -12,11 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.analyses.regression.result import BoxCox, Coefficient, Column, Effect
+from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
+from twinbed.model.run import Level, level_text
+from twinbed.model.units import magnitudes
+from twinbed.observations import frame as frames
+from twinbed.observations.frame import Frame
 from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.box_cox import box_cox, transformed
 from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.evaluation import Categorical, Numeric
 from twinbed.statistics.regression.expression import BOX_COX, Expression, second
 from twinbed.statistics.regression.formula import Formula
 from twinbed.statistics.regression.heteroscedasticity import ChiSquare, breusch_pagan, few_a_cell, white
@@ -25,6 +31,37 @@ from twinbed.statistics.regression.least_squares import Doubles, Fit, fit, fit_f
 from twinbed.statistics.regression.mixed import mixed
 from twinbed.statistics.regression.percent_effect import Value, difference
 from twinbed.statistics.regression.robust import Weighting, robust
+
+
+def response_of(formulas: Sequence[Formula]) -> str:
+    """Return the column that the models explain. Raises TwinbedError where they have none, or different ones."""
+    responses = dict.fromkeys(next(iter(formula.response.names), "") for formula in formulas)
+    if "" in responses:
+        raise TwinbedError("a formula's response names no column", advice="such as log(requests_per_second) ~ testbed")
+    if len(responses) > 1:
+        raise TwinbedError(
+            f"models side by side explain one response, not {' and '.join(responses)}", advice="make each by its own command"
+        )
+    return next(iter(responses))
+
+
+def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, evaluation.Column]:
+    """Return the columns that a formula is bound to; the response is under the formula's name for it."""
+    columns: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
+    return columns | {name: _typed_column(frame.column(name)) for name in formula.names if name != response}
+
+
+def _typed_column(column: frames.Column) -> evaluation.Column:
+    if column.numeric:
+        return Numeric(column.numbers())
+    return Categorical(column.codes, tuple(map(level_text, column.levels)), _sizes(column.levels))
+
+
+def _sizes(levels: Sequence[Level]) -> tuple[float, ...] | None:
+    """Sizes such as 1MiB are bytes where a formula wants a number."""
+    known = magnitudes([str(level) for level in levels])
+    return tuple(each[1] for each in known if each) if all(each and each[0] == "bytes" for each in known) else None
+
 
 LEVEL = 0.05
 """The level of the tests of assumptions."""

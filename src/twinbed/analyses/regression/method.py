@@ -8,6 +8,7 @@ twinbed.statistics.regression.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +17,22 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field
+from scipy.special import ndtri
 
 from twinbed.analyses.regression import words
 from twinbed.analyses.regression.checks import checks
-from twinbed.analyses.regression.data import data_of, response_of
-from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
-from twinbed.analyses.regression.points import points
-from twinbed.analyses.regression.result import Column, Inflation, Model, Regression
+from twinbed.analyses.regression.fits import (
+    Asked,
+    Change,
+    Fitted,
+    data_of,
+    fitted,
+    least_squares,
+    mixed_column,
+    response_of,
+    robust_column,
+)
+from twinbed.analyses.regression.result import Column, Inflation, Model, Point, Regression
 from twinbed.contracts.analysis import Placed, RowsAnalysis
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Json
@@ -35,7 +45,7 @@ from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.formula import Formula, read
-from twinbed.statistics.regression.influence import influence
+from twinbed.statistics.regression.influence import Influence, influence
 from twinbed.statistics.regression.percent_effect import Value
 from twinbed.statistics.regression.robust import Weighting
 
@@ -306,6 +316,48 @@ def _value(of: Fitted, name: str, text: str) -> Value:
         return float(parse_size(text))
     except QuantityError:
         return text
+
+
+MOST = 2000
+"""A figure cannot show more points apart."""
+REMARKABLE = 100
+
+
+def points(of: Fitted, influence: Influence) -> tuple[Point, ...]:
+    """Return the points in the order of the data."""
+    n = of.fit.n
+    quantiles = np.empty(n)
+    # Blom's positions (1958).
+    quantiles[np.argsort(of.fit.residuals, kind="stable")] = ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25))
+    return tuple(
+        Point(
+            row=int(of.design.rows[at]) + 1,
+            fitted=float(of.fit.fitted[at]),
+            residual=float(of.fit.residuals[at]),
+            normal_quantile=float(quantiles[at]),
+            leverage=float(influence.leverage[at]),
+            standardised=_finite(influence.standardised[at]),
+            studentised=_finite(influence.studentised[at]),
+            cooks_distance=_finite(influence.cooks_distance[at]),
+            dffits=_finite(influence.dffits[at]),
+            influential=bool(influence.influential[at]),
+        )
+        for at in _chosen(n, influence).tolist()
+    )
+
+
+def _chosen(n: int, influence: Influence) -> NDArray[np.intp]:
+    if n <= MOST:
+        return np.arange(n)
+    remarkable = [
+        np.argsort(np.nan_to_num(np.abs(values), nan=np.inf))[-REMARKABLE:]
+        for values in (influence.studentised, influence.cooks_distance)
+    ]
+    return np.unique(np.concatenate([*remarkable, np.linspace(0, n - 1, MOST - 2 * REMARKABLE).astype(np.intp)]))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 analysis = RegressionAnalysis()

@@ -12,8 +12,7 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 from tests.unit.analyses.anatomy.made_requests import EXCHANGE, FIRST_NS, at_links, packet, step_rows, twelve
 
-from twinbed.analyses.anatomy.ladder_text import shown
-from twinbed.analyses.anatomy.mermaid import diagram
+from twinbed.analyses.anatomy.ladder_text import diagram, shown
 from twinbed.analyses.anatomy.method import analysis as anatomy
 from twinbed.analyses.anatomy.words import section
 from twinbed.model.result import Pairing

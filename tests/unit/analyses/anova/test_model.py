@@ -12,8 +12,8 @@ from tests.synthetic_results import planted_response, write_study
 
 from twinbed.analyses.anova.method import AnovaParams
 from twinbed.analyses.anova.method import analysis as anova
+from twinbed.analyses.anova.model import parse
 from twinbed.analyses.anova.result import Anova
-from twinbed.analyses.anova.terms import parse
 from twinbed.analyses.anova.words import means_table
 from twinbed.cli.extraction import extracted
 from twinbed.metrics.metric import Scale

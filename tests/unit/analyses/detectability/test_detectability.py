@@ -12,11 +12,9 @@ from benchmarks.simulated.little import InMemory
 from benchmarks.simulated.observed import Made, observed
 
 from twinbed.analyses.detectability.draw import over_length
-from twinbed.analyses.detectability.features import matrix, seen_by
-from twinbed.analyses.detectability.method import DetectabilityParams
+from twinbed.analyses.detectability.features import OFFLOAD, REMEDIES, Remedy, is_applied, matrix, seen_by
+from twinbed.analyses.detectability.method import DetectabilityParams, needed
 from twinbed.analyses.detectability.method import analysis as detectability
-from twinbed.analyses.detectability.needed import needed
-from twinbed.analyses.detectability.removed_by import OFFLOAD, REMEDIES, Remedy, is_applied
 from twinbed.analyses.detectability.result import Detection, Length, Needed
 from twinbed.analyses.detectability.words import packets_text, sentence, sentences
 from twinbed.contracts.host_settings import HostSettings

@@ -15,10 +15,9 @@ from tests.unit.analyses.explain.made_study import BUSY, PACKETS, study
 
 from twinbed.analyses.explain.command import command
 from twinbed.analyses.explain.method import analysis as explain
-from twinbed.analyses.explain.proof import proved
+from twinbed.analyses.explain.proof import cause_of, proved, study_text
 from twinbed.analyses.explain.result import Explanation, Proved
-from twinbed.analyses.explain.study import cause_of, study_text
-from twinbed.analyses.explain.waits import Waits, waits
+from twinbed.analyses.explain.signs import Waits, waits
 from twinbed.analyses.explain.words import candidates, section, sentences
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.place import MACHINE
