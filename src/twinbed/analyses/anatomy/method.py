@@ -87,13 +87,13 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
     transfer, its end. The steps add up, so that the difference between two testbeds is the sum of the differences of steps.
 
     \b
-    twinbed anatomy results/
-    twinbed anatomy results/ --format csv --table steps
-    twinbed anatomy results/ -o anatomy.html                     as a page, with the waterfall of each difference
-    twinbed anatomy results/ --ladder                            a request of every testbed, packet by packet
-    twinbed anatomy results/ --format mermaid                    the same as a sequence diagram
-    twinbed anatomy client.pcap server.pcap                      of two captures of one path, the client's first
-    twinbed anatomy client.pcap                                  of one: what lies behind it is one step
+      twinbed anatomy results/
+      twinbed anatomy results/ --format csv --table steps
+      twinbed anatomy results/ -o anatomy.html                     as a page, with the waterfall of each difference
+      twinbed anatomy results/ --ladder                            a request of every testbed, packet by packet
+      twinbed anatomy results/ --format mermaid                    the same as a sequence diagram
+      twinbed anatomy client.pcap server.pcap                      of two captures of one path, the client's first
+      twinbed anatomy client.pcap                                  of one: what lies behind it is one step
     """
 
     name = "anatomy"

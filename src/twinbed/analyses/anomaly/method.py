@@ -42,8 +42,8 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
     goes with the work done and with time?
 
     \b
-    twinbed analyse anomaly results/
-    twinbed analyse anomaly results/ --format csv --table counters
+      twinbed analyse anomaly results/
+      twinbed analyse anomaly results/ --format csv --table counters
     """
 
     name = "anomaly"

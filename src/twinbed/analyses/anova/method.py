@@ -109,11 +109,11 @@ class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
     estimated from: without them there is no F.
 
     \b
-    twinbed analyse anova results/                                    all factors, the headline metric
-    twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
-    twinbed analyse anova loss.csv --response loss --factor receivers --confidence 99%
-    twinbed analyse anova loss.csv --response loss --factor receivers --levels receivers=6,7,8,9,10
-    twinbed analyse anova results/ --drop-below 1% -o anova.html      only what matters, as a page
+      twinbed analyse anova results/                                    all factors, the headline metric
+      twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
+      twinbed analyse anova loss.csv --response loss --factor receivers --confidence 99%
+      twinbed analyse anova loss.csv --response loss --factor receivers --levels receivers=6,7,8,9,10
+      twinbed analyse anova results/ --drop-below 1% -o anova.html      only what matters, as a page
     """
 
     name = "anova"

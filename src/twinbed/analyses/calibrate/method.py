@@ -68,10 +68,10 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
     `twinbed predict` and `compare`.
 
     \b
-    twinbed calibrate results/                                  from the other testbed to the reference
-    twinbed calibrate results/ --from virtio --to physical --response requests_per_second
-    twinbed calibrate results/ -o calibration.html              the page: curves, what was left out, residuals
-    twinbed calibrate results/ --next 4                         which runs of the expensive testbed tell most
+      twinbed calibrate results/                                  from the other testbed to the reference
+      twinbed calibrate results/ --from virtio --to physical --response requests_per_second
+      twinbed calibrate results/ -o calibration.html              the page: curves, what was left out, residuals
+      twinbed calibrate results/ --next 4                         which runs of the expensive testbed tell most
     """
 
     name = "calibrate"

@@ -53,9 +53,9 @@ def command(
     """What would the real testbed give? CALIBRATION is a file that `twinbed calibrate` made.
 
     \b
-    twinbed predict results/calibrations/virtio-physical.json --payload 64KiB --threads 3
-    twinbed predict virtio-physical.json --response cpu_seconds_per_request --payload 1MiB --threads 1
-    twinbed predict virtio-physical.json --with new-results/         each cell of new runs on virtio
+      twinbed predict results/calibrations/virtio-physical.json --payload 64KiB --threads 3
+      twinbed predict virtio-physical.json --response cpu_seconds_per_request --payload 1MiB --threads 1
+      twinbed predict virtio-physical.json --with new-results/         each cell of new runs on virtio
 
     Where nothing can be said, it says so, and the exit code is 5.
     """

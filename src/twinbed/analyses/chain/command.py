@@ -68,10 +68,10 @@ def command(
 
     \b
     strace -f -ttt -T -o ab.strace ab -n 1000 http://server/
-    twinbed chain ab.strace                                the chain of each program
-    twinbed chain a.strace --against b.strace              what differs
-    twinbed chain ab.strace --program ab -o ab.svg         a picture
-    twinbed chain results/                                 every testbed against the reference
+      twinbed chain ab.strace                                the chain of each program
+      twinbed chain a.strace --against b.strace              what differs
+      twinbed chain ab.strace --program ab -o ab.svg         a picture
+      twinbed chain results/                                 every testbed against the reference
     """
     style = style or SUFFIXES.get(output.suffix if output else "", "text")
     if any(inputs.is_results(trace) for trace in traces):

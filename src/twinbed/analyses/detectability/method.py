@@ -96,9 +96,9 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
     The study needs the instrument packets, for the active observer and the one on the host the instrument fingerprint.
 
     \b
-    twinbed analyse detectability results/
-    twinbed analyse detectability results/ -o told.html                   as a page, with what hiding costs in speed
-    twinbed analyse detectability results/ --table features -o f.csv      every feature, and the setting that removes it
+      twinbed analyse detectability results/
+      twinbed analyse detectability results/ -o told.html                   as a page, with what hiding costs in speed
+      twinbed analyse detectability results/ --table features -o f.csv      every feature, and the setting that removes it
     """
 
     name = "detectability"

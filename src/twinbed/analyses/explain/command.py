@@ -55,11 +55,11 @@ def command(
     coalescing and delayed acknowledgements in RESULTS of a study with the instruments packets and counters.
 
     \b
-    twinbed explain results/                                      candidates, the likeliest first
-    twinbed explain results/ --study proof.yaml                   the study that switches the first one on and off
-    twinbed explain results/ --study proof.yaml --cause gro       another one
-    twinbed run proof.yaml -o proof/
-    twinbed explain results/ --proof proof/                       was it the cause?
+      twinbed explain results/                                      candidates, the likeliest first
+      twinbed explain results/ --study proof.yaml                   the study that switches the first one on and off
+      twinbed explain results/ --study proof.yaml --cause gro       another one
+      twinbed run proof.yaml -o proof/
+      twinbed explain results/ --proof proof/                       was it the cause?
     """
     from twinbed.analyses.explain.method import analysis
     from twinbed.analyses.explain.proof import proved

@@ -38,9 +38,9 @@ class MonitorAnalysis(Analysis[NoSettings, Monitored]):
     The study needs the instrument monitor; alerts need its engine suricata.
 
     \b
-    twinbed analyse monitor results/
-    twinbed analyse monitor results/ -o monitor.html              as a page
-    twinbed analyse monitor results/ --table alerts -o alerts.csv the alerts as rows
+      twinbed analyse monitor results/
+      twinbed analyse monitor results/ -o monitor.html              as a page
+      twinbed analyse monitor results/ --table alerts -o alerts.csv the alerts as rows
     """
 
     name = "monitor"

@@ -54,9 +54,9 @@ class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
     draw and the response.
 
     \b
-    twinbed analyse multifidelity results/
-    twinbed analyse multifidelity results/ --response requests_per_second --below 500 --quantile 0.05
-    twinbed analyse multifidelity runs.csv --response requests_per_second --dear physical
+      twinbed analyse multifidelity results/
+      twinbed analyse multifidelity results/ --response requests_per_second --below 500 --quantile 0.05
+      twinbed analyse multifidelity runs.csv --response requests_per_second --dear physical
     """
 
     name = "multifidelity"

@@ -132,11 +132,11 @@ class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
               I(x^2)          arithmetic
 
     \b
-    twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
-    twinbed analyse regression runs.csv --formula "log(rps) ~ centre(pairs, 1) * nic" \\
+      twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
+      twinbed analyse regression runs.csv --formula "log(rps) ~ centre(pairs, 1) * nic" \\
         --base nic=e1000 --effect nic=container --at pairs=40
-    twinbed analyse regression runs.csv --formula "rtt ~ nic" --formula "rtt ~ nic * load" -o table.tex
-    twinbed analyse regression runs.csv --formula "boxcox(rtt) ~ nic" --random block
+      twinbed analyse regression runs.csv --formula "rtt ~ nic" --formula "rtt ~ nic * load" -o table.tex
+      twinbed analyse regression runs.csv --formula "boxcox(rtt) ~ nic" --random block
 
     With --effect nic=container --at pairs=40 it says by how many percent a container's response differs from the base level's
     at 40 pairs, all else held.

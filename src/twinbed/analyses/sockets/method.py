@@ -52,9 +52,9 @@ class SocketsAnalysis(Analysis[NoSettings, Senders]):
     The study needs the instrument sockets.
 
     \b
-    twinbed analyse sockets results/
-    twinbed analyse sockets results/ -o sockets.html             as a page, with congestion windows over time
-    twinbed analyse sockets results/ --table windows -o w.csv    the windows as rows
+      twinbed analyse sockets results/
+      twinbed analyse sockets results/ -o sockets.html             as a page, with congestion windows over time
+      twinbed analyse sockets results/ --table windows -o w.csv    the windows as rows
     """
 
     name = "sockets"

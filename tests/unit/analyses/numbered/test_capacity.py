@@ -41,8 +41,8 @@ def test_capacity_of_planted_results_by_testbed(shown, results):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "what must hold?"),
-        (("--at-most", "1", "--at-least", "1"), "what must hold?"),
+        ((), "capacity needs one objective"),
+        (("--at-most", "1", "--at-least", "1"), "capacity needs one objective"),
         (("--at-most", "1", "--over", "testbed"), "whole numbers from 1 on"),
         (("--at-most", "1", "--over", "nothing"), "no column 'nothing'"),
     ],
@@ -59,9 +59,9 @@ def test_capacity_refuses(shown, results, arguments, message):
         ("1,5\n1,6\n1.5,3\n1.5,4\n", "4", "pairs has the level 1.5, expected whole numbers"),
         ("", "4", "has no value of rate"),
         ("1,\n2,\n", "4", "left out: 2 rows without rate"),
-        ("1,5\n1,6\n", "nan", "nan is no bound"),
-        ("1,5\n1,6\n", "inf", "inf is no bound"),
-        ("1,5\n1,6\n", "1e155", "the bound is of the size 1e+155"),
+        ("1,5\n1,6\n", "nan", "the bound nan is not finite"),
+        ("1,5\n1,6\n", "inf", "the bound inf is not finite"),
+        ("1,5\n1,6\n", "1e155", "the bound 1e+155 is too large or too small"),
         ("1,5e160\n1,6e160\n", "4", "values are of the size 6e+160"),
         ("1,5e-170\n1,6e-170\n", "4", "values are of the size 6e-170"),
     ],
