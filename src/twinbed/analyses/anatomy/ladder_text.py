@@ -1,5 +1,9 @@
-"""A ladder for the terminal: a line a packet, with its time, its arrow, how long it was on its way, and the steps that it
-ends."""
+"""Ladders for the terminal, and as a sequence diagram of Mermaid.
+
+The terminal gets a line for each packet, with its time, its arrow, how long it took, and the steps that it ends.  Mermaid gets
+one diagram, whose parts are the testbeds of each cell (syntax: https://mermaid.js.org/syntax/sequenceDiagram).  In its texts
+``#`` begins an entity and ``;`` ends a statement.
+"""
 
 from __future__ import annotations
 
@@ -19,40 +23,36 @@ ARROW, TIME = 42, 9
 """Characters between the lifelines, and of a time."""
 
 MOST_SHOWN = 16
-"""Lines of packets of a ladder that is shown unasked."""
+"""The most lines of a ladder that is shown without --ladder."""
 
 
 def shown(result: Anatomy, *, all_of_them: bool) -> Iterator[str]:
-    """Yield every ladder; unasked those of the largest difference, the reference's first, where they are short."""
-    if all_of_them:
-        found = list(result.ladders)
-    else:
-        found = _of_the_largest(result)
-        if not is_short(found):
-            if found:
-                yield "--ladder shows a request of each testbed packet by packet."
-            return
-    for each in found:
+    """Yield every ladder; by default those of the largest difference, the reference's first, if they are short."""
+    ladders = list(result.ladders) if all_of_them else _of_the_largest(result)
+    if not all_of_them and not is_short(ladders):
+        if ladders:
+            yield "--ladder shows a request of each testbed packet by packet."
+        return
+    for each in ladders:
         yield ""
         yield from ladder_lines(each, result.titles)
-    if found:
+    if ladders:
         yield ""
 
 
 def is_short(ladders: Sequence[Ladder]) -> bool:
-    """Return whether there is one, and each can be shown beside other things."""
+    """Return whether there are ladders, all short enough for the terminal."""
     return bool(ladders) and all(len(rungs(each.request)) <= MOST_SHOWN for each in ladders)
 
 
 def ladder_lines(each: Ladder, titles: Mapping[str, str]) -> Iterator[str]:
-    """Yield one ladder, below a line that says what it is."""
+    """Yield a caption and one ladder."""
     yield f"{f'{cell_title(each.cell)}, ' if each.cell else ''}{caption(each)}"
     yield from lines(each.request, titles)
 
 
 def _of_the_largest(result: Anatomy) -> list[Ladder]:
-    """Of the cell and testbed whose request differs most from the reference's, by ratio; of the first cell without a
-    reference."""
+    """Return the ladders of the pair whose requests differ most by ratio; without a reference, those of the first cell."""
     totals = [each for each in result.differences if each.step == TOTAL and each.ratio]
     if not totals:
         return list(result.ladders_of(result.ladders[0].cell)) if result.ladders else []
@@ -64,7 +64,7 @@ def _of_the_largest(result: Anatomy) -> list[Ladder]:
 
 
 def lines(request: Request, titles: Mapping[str, str]) -> Iterator[str]:
-    """Yield one ladder, 80 characters wide but for what steps are called. ``titles``: step -> what it is."""
+    """Yield one ladder, 80 characters wide without the titles of steps. ``titles``: step -> its title."""
     of_all = rungs(request)
     right = "" if request.seen is Seen.CLIENT else "server's link"
     yield f"{'':{TIME}}  client's link{right:>{ARROW - 11}}   steps"
@@ -80,16 +80,16 @@ def lines(request: Request, titles: Mapping[str, str]) -> Iterator[str]:
 
 
 def _ended(request: Request, of_all: tuple[Rung, ...]) -> Mapping[int, list[str]]:
-    """Which rung's packet ends which steps; the last span of each, which is the last to end."""
-    found: dict[int, list[str]] = defaultdict(list)
+    """Return place of a rung -> the steps that its packet ends, by the last span of each step."""
+    ended: dict[int, list[str]] = defaultdict(list)
     for step, span in {span.step: span for span in request.spans}.items():
         at = max(
             (at for at, rung in enumerate(of_all) if rung.begin_ns <= span.end_ns),
             key=lambda at: of_all[at].begin_ns,
             default=0,
         )
-        found[at].append(step)
-    return found
+        ended[at].append(step)
+    return ended
 
 
 def _arrows(rung: Rung, seen: Seen) -> list[str]:
@@ -114,21 +114,21 @@ NAMES = {"C": "client", "CL": "client's link", "SL": "server's link", "S": "serv
 
 
 def diagram(ladders: Sequence[Ladder], titles: Mapping[str, str]) -> str:
-    """Return ladders as one diagram. ``titles``: step -> what it is."""
+    """Return ladders as one diagram of Mermaid. ``titles``: step -> its title."""
     return "\n".join(_diagram(ladders, titles)) + "\n"
 
 
 def _diagram(ladders: Sequence[Ladder], titles: Mapping[str, str]) -> Iterator[str]:
     alone = all(each.request.seen is Seen.CLIENT for each in ladders)
-    names = {"CL": "client's link", "SL": "what lies behind it"} if alone else NAMES
+    names = {"CL": "client's link", "SL": "everything behind it"} if alone else NAMES
     yield "sequenceDiagram"
     for name, title in names.items():
         yield f"    participant {name} as {_text(title)}"
     ends = "CL,SL" if alone else "C,S"
     for each in ladders:
         where = ", ".join(part for part in (cell_title(each.cell) if each.cell else "", each.testbed) if part)
-        about = f"{where}: {time_text(each.request.total_ns)}, the medoid of {each.of} requests"
-        yield f"    Note over {ends}: {_text(about)}"
+        note = f"{where}: {time_text(each.request.total_ns)}, the medoid of {each.of} requests"
+        yield f"    Note over {ends}: {_text(note)}"
         yield from _packets(each, titles, alone)
 
 
@@ -151,10 +151,10 @@ def _message(rung: Rung, alone: bool) -> str:
     arrow = "-x" if packet.was_seen_sent and packet.arrived_ns is None and not alone else "->>"
     if not packet.was_seen_sent and not alone:
         arrow = "-->>"
-    return f"{ends[0]}{arrow}{ends[1]}: {_text(_said(packet))}"
+    return f"{ends[0]}{arrow}{ends[1]}: {_text(_packet_text(packet))}"
 
 
-def _said(packet: Packet) -> str:
+def _packet_text(packet: Packet) -> str:
     text = f"{label(packet)}, {time_text(packet.sent_ns)}"
     if packet.arrived_ns is not None and packet.was_seen_sent:
         text += f" + {time_text(max(0, packet.arrived_ns - packet.sent_ns))}"

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 PIECES = 64
-"""Of a run of payload."""
+"""Pieces of a long run of payload."""
 MOST = 64
-"""Requests that are compared with each other; of more a sample is taken."""
+"""Requests that are compared with each other; from more, a sample is taken."""
 PIECE = {True: "+", False: "-"}
 """The kind of a piece of a run: of the client's payload, or of the server's."""
 
@@ -48,11 +48,11 @@ class Timeline:
     """A request as it is compared."""
 
     kinds: str
-    """A letter a packet or piece."""
+    """A letter for each packet or piece."""
     counts: Numbers
-    """Packets of each."""
+    """The number of packets in each."""
     gaps_s: Numbers
-    """Seconds since the one before, or over all gaps of a piece; 0 of the first packet."""
+    """Seconds since the one before, or over all gaps of a piece; 0 for the first packet."""
 
     @property
     def span_s(self) -> float:
@@ -71,52 +71,51 @@ def timeline(kinds: str, times_s: Numbers) -> Timeline:
             letters += PIECE[kinds[begin].isupper()] * PIECES
             bounds += np.linspace(begin, end, PIECES + 1)[1:].tolist()
         at = end
-    # The time before a packet belongs to it: that of a piece is from the last packet before it to its own last.
+    # The time before a packet belongs to it: a piece lasts from the last packet before it to its own last packet.
     reached = np.interp(np.array(bounds) - 1, np.arange(len(kinds)), times) if len(kinds) else np.zeros(1)
     return Timeline("".join(letters), np.diff(bounds), np.diff(reached))
 
 
 def _runs(kinds: str) -> list[tuple[int, int]]:
-    """Where long runs of payload begin and end: one side's, with nothing but acknowledgments between."""
-    found = list[tuple[int, int]]()
+    """Return where long runs of payload begin and end: one side's, with nothing but acknowledgments between."""
+    runs = list[tuple[int, int]]()
     begin = last = None
     for at, kind in enumerate(kinds):
         if begin is not None and last is not None and kind not in ("A", "a", kinds[begin]):
-            found.append((begin, last + 1))
+            runs.append((begin, last + 1))
             begin = None
         if kind in "Pp":
             begin, last = (at if begin is None else begin), at
     if begin is not None and last is not None:
-        found.append((begin, last + 1))
-    return [(begin, end) for begin, end in found if end - begin > PIECES]
+        runs.append((begin, last + 1))
+    return [(begin, end) for begin, end in runs if end - begin > PIECES]
 
 
 def scale_s(sequences: Sequence[Timeline]) -> float:
-    """Return the mean time between packets of the median request, in seconds: what a change of time by as much as that costs is
-    1."""
+    """Return the mean time between packets of the median request, in seconds. A change of time by that much costs 1."""
     between = [each.span_s / max(1.0, each.counts.sum() - 1) for each in sequences]
     return float(np.median(between)) or 1e-9
 
 
 def distances(sequences: Sequence[Timeline], scale: float) -> Numbers:
-    """Return the distance of each to each, shape (n, n); 0 on the diagonal."""
-    found = np.zeros((len(sequences), len(sequences)))
-    one, two = np.triu_indices(len(sequences), 1)
-    found[one, two] = _core.timeline_distances([(each.kinds, each.counts, each.gaps_s / scale) for each in sequences])
-    return found + found.T
+    """Return the distances between all sequences, shape (n, n); 0 on the diagonal."""
+    upper = np.zeros((len(sequences), len(sequences)))
+    timelines = [(each.kinds, each.counts, each.gaps_s / scale) for each in sequences]
+    upper[np.triu_indices(len(sequences), 1)] = _core.timeline_distances(timelines)
+    return upper + upper.T
 
 
 def medoid(sequences: Sequence[Timeline]) -> int:
-    """Return which one has the least sum of distances to the others; the first of several. Raises ValueError where there is
-    none."""
+    """Return the place of the sequence with the least sum of distances to the others, the first of several. Raises ValueError
+    for no sequences."""
     if not sequences:
         raise ValueError("no request to choose from")
     return int(distances(sequences, scale_s(sequences)).sum(axis=1).argmin())
 
 
 def chosen(runs: Sequence[int], seed: int, most: int = MOST) -> list[int]:
-    """Return at most so many places of a list whose elements are of the ``runs`` given: as many of each run as of the others,
-    where it has them, so that a run that made more requests does not count for more. In the order of the list."""
+    """Return at most ``most`` places of a list, in order. ``runs``: the run of each element. All runs get equally many places,
+    as far as they have elements. A run with more requests does not count for more."""
     if len(runs) <= most:
         return list(range(len(runs)))
     random = np.random.default_rng(seed)
@@ -131,22 +130,22 @@ def chosen(runs: Sequence[int], seed: int, most: int = MOST) -> list[int]:
 
 
 SEED = 1
-"""Of the sample of the sample: the same results give the same request."""
+"""The seed of the choice among sampled requests: the same results give the same request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """One testbed and cell."""
+    """The typical request of one testbed and cell."""
 
     cell: Mapping[str, Level]
     testbed: str
     request: Request
     of: int
-    """Requests that it was chosen from."""
+    """The number of requests that it was chosen from."""
     runs: int
-    """Runs that those are of."""
+    """The number of runs of those requests."""
     run: str
-    """The one that it is of."""
+    """The run of the chosen request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ class _Candidate:
     kinds: str
     times_s: npt.NDArray[np.float64]
     tables: tuple[pa.Table, pa.Table | None]
-    """The rows of ``steps`` of the client's link and of the server's that are of sampled requests."""
+    """The rows of ``steps`` of sampled requests, at the client's link and at the server's."""
 
 
 def ladder(
@@ -169,8 +168,8 @@ def ladder(
     sampled: Samples,
     seen: Seen,
 ) -> Ladder | None:
-    """Return the ladder of the medoid. ``runs``: those of this cell and testbed, in order; ``links``: run -> link -> its rows
-    of ``steps``. None where no sampled request has all steps and all packets."""
+    """Return the ladder of the medoid; None if no sampled request has all steps and all packets. ``runs``: the runs of this
+    cell and testbed, in order. ``links``: run -> link -> its rows of ``steps``."""
     candidates = [each for run in runs for each in _candidates(run, links[run], sampled, seen)]
     if not candidates:
         return None
@@ -181,7 +180,7 @@ def ladder(
 
 
 def _candidates(run: str, tables: Mapping[str, pa.Table], sampled: Samples, seen: Seen) -> Iterator[_Candidate]:
-    """The sampled requests of a run that have all steps, with packets at each link that they are drawn of."""
+    """Yield the sampled requests of a run that have all steps, and packets at each link that is drawn."""
     for link, table in tables.items():
         if not link.startswith("client"):
             continue
@@ -199,7 +198,7 @@ def _candidates(run: str, tables: Mapping[str, pa.Table], sampled: Samples, seen
 
 
 def _rows_of(table: pa.Table, exchanges: Mapping[Exchange, object]) -> pa.Table:
-    """Those with a first sequence number of these, which others may have too."""
+    """Return the rows with a first sequence number of these exchanges; other exchanges may share one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

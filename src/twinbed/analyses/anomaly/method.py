@@ -1,9 +1,15 @@
-"""The analysis ``anomaly``: at which N is a pair faster than alone, and what moves with its rate beyond the work done?
+"""The analysis ``anomaly``: at which N is a pair faster than alone, and which metrics move with its rate beyond the work done?
 
-In: runs with N, their rate, and every other metric and event. Out, for each combination of the other levels: ``faster``
-compares each N with N = 1 (the marks of the LDRD report's Table 3.1). Where any N is faster, ``counters`` has the rank
-correlations of every other metric, beyond what work and time explain, with the rate, over the runs from N = 1 to the largest
-such N (its Table 3.2). Limits and sources: twinbed.statistics.anomaly.
+In: runs with N, their rate, and every other metric and event.  Out, for each combination of the other levels: ``faster``
+compares each N with N = 1 (the marks of the LDRD report's Table 3.1).  If any N is faster, ``counters`` has rank correlations
+with the rate (its Table 3.2): of every other metric, beyond what work and time explain, over the runs up to the largest such N.
+Limits and sources: twinbed.statistics.anomaly.
+
+Candidates are all metrics of the runs, once each, in the form that separates them from the work done.  Left out: the response
+at any place; a count if the same count per unit of work exists; a rate or a share of time if its count exists.  Values of hosts
+of one role (client1, client2, ...) are one: sums of counts, means of times and levels.  The tables ``interrupts`` and
+``events`` add the kernels' events by line, by device and by kind.  Metrics with a part that grows with time are given per unit
+of work: counts by the work done in the run, rates by the work of all pairs in a second.
 """
 
 from __future__ import annotations
@@ -38,8 +44,7 @@ class AnomalyParams(OverN):
 
 
 class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
-    """Is a pair faster among several than alone, at which N, and which of the other metrics move with its rate beyond what
-    goes with the work done and with time?
+    """At which N is a pair faster than alone, and which other metrics move with its rate, beyond work and time?
 
     \b
       twinbed analyse anomaly results/
@@ -48,7 +53,7 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
 
     name = "anomaly"
     params = AnomalyParams
-    epilog = "docs/capacity.md says what is tested. A metric that moves with a rate need not cause it."
+    epilog = "docs/capacity.md explains the tests. A metric that moves with a rate need not cause it."
     table_names = ("faster", "counters")
 
     def run(self, source: Tables, params: AnomalyParams | None = None) -> Anomalies:
@@ -78,7 +83,7 @@ def _faster(group: Numbered, over: str, alpha: float) -> list[Faster]:
     except ValueError as error:
         where = f"{group.name}: " if group.name else ""
         raise TwinbedError(
-            f"{where}{error}, with N the {over}", advice="replicates: 5 or more, with N = 1 among the levels"
+            f"{where}{error}, with N the {over}", advice="give N = 1 among the levels, and replicates: 5 or more"
         ) from error
 
 
@@ -141,10 +146,10 @@ COUNTED = {
     CPU_STEAL.name: "cpu_steal_seconds",
     **{rate.name: count for count, rate in RATES.items()},
 }
-"""Rates and shares of time -> what they are of."""
+"""Rates and shares of time -> their counts."""
 _NUMBER = re.compile(r"\d+$")
 _OF_EVENTS = {"count": True, "seconds": True, "least_s": False, "mean_s": False, "most_s": False}
-"""Columns of ``events``, and whether they grow with the work."""
+"""Column of ``events`` -> True if it grows with the work."""
 OF_EVENTS = frozenset(metric.name for metric in METRICS)
 """Sums over the rows of ``events``."""
 TIMED = "kvm"
@@ -160,14 +165,13 @@ _ByRun: TypeAlias = Mapping[str, float | None]
 class Candidate:
     measure: Measure
     reported: bool
-    """Whether it is of the application layer, as the response is."""
+    """True for the application layer, the response's."""
     by_run: _ByRun
-    """None where one of the places has no value."""
+    """None if one of the places has no value."""
 
 
 def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -> dict[str, Candidate]:
-    """Return each candidate by its name, as ``name@role``.  ``response``: a metric; ``work_rates``: all pairs' work in a
-    second, by run."""
+    """Return name (``metric@role``) -> candidate. ``response``: a metric; ``work_rates``: run -> all pairs' work per second."""
     values = list(_rows(tables))
     names = {each.metric for each in values}
     works = {name for name in names if any(f"{other}_per_{unit_of_work(name)}" in names for other in names)}
@@ -207,8 +211,8 @@ def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -
 
 
 def _of_whole_runs(found: Mapping[_Key, _ByRun]) -> dict[_Key, _ByRun]:
-    """Merge metrics of the whole run with those of clients. With one pair a metric of the workload is the whole run's; with
-    several some are the clients' alone. Such are one."""
+    """Merge metrics of the whole run with those of clients. A metric of the workload belongs to the whole run with one pair,
+    and may belong to clients with several."""
     merged = dict(found)
     for key, by_run in found.items():
         metric, at, direction = key
@@ -243,7 +247,7 @@ def _rows(tables: Tables) -> Iterator[_Row]:
 
 
 def _work_done(values: list[_Row], works: set[str]) -> dict[str, float]:
-    """Return the work done by run: of the whole run, or the sum over its hosts."""
+    """Return run -> the work done in the whole run, or summed over its hosts."""
     whole = {each.run: each.value for each in values if each.metric in works and not each.host and each.value}
     parts: dict[str, list[float | None]] = {}
     for each in values:
@@ -254,7 +258,7 @@ def _work_done(values: list[_Row], works: set[str]) -> dict[str, float]:
 
 
 def _events(tables: Tables) -> Iterator[tuple[_Key, str, float | None, bool]]:
-    """Yield (key, run, value, whether it grows with the work)."""
+    """Yield (key, run, value, True if it grows with the work)."""
     interrupts = tables.table("interrupts")
     for row in interrupts.to_pylist():
         yield (f"interrupts {row['line']}", role(row["host"]), ""), row["run"], row["count"], True

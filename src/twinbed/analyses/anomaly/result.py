@@ -1,4 +1,4 @@
-"""What ``anomaly`` returns."""
+"""The result of ``anomaly``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from twinbed.show.table import Row
 
 @dataclass(frozen=True, slots=True)
 class Anomalies:
-    """Each row has the levels of the factors other than N."""
+    """Rows with the levels of the factors other than N."""
 
     faster: tuple[Row, ...]
-    """Each N against N = 1."""
+    """Each N, compared with N = 1."""
     counters: tuple[Row, ...]
-    """Every other metric against the rate, where a pair among several is faster."""
+    """Every other metric and its correlation with the rate, if a pair among several is faster."""
     cautions: tuple[Caution, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)

@@ -1,8 +1,12 @@
 """Means, effects and differences of levels as weighted sums with standard errors.
 
-One factor: sums of the levels' means.  Their variance is the pooled s²/n_j or, where variances differ, each level's own with
-Satterthwaite's degrees of freedom (for a difference these are Welch's).  Several factors: sums of coefficients.  Their
-covariance is s² (X'X)^-1 or, where variances differ, HC3.
+One factor: sums of the levels' means.  Their variance is the pooled s²/n_j.  If variances differ, each level has its own, with
+Satterthwaite's degrees of freedom (for a difference these are Welch's).  Several factors: sums of coefficients, with covariance
+s² (X'X)^-1, or HC3 if variances differ.
+
+Each difference has its own interval (Student's t, for a pair that was chosen beforehand) and a simultaneous one.  Neighbours
+have Šidák's, over the neighbours of a factor.  All pairs have Tukey-Kramer's; with the standard errors and degrees of freedom
+of unequal variances of one factor this is Games-Howell's.
 """
 
 from __future__ import annotations
@@ -23,12 +27,12 @@ from twinbed.statistics.distribution import t_quantile
 from twinbed.statistics.pairwise import PairTest, by_itself, sidak, tukey_kramer
 
 ROUNDING = 1e-13
-"""A smaller share of the largest value than this is rounding: it is shown as 0."""
+"""A value below this share of the largest one is rounding, and shown as 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """``robust`` is the HC3 covariance of the coefficients; None for one factor, or where variances are taken as equal."""
+    """Weighted sums. ``robust``: the HC3 covariance of the coefficients; None for one factor or equal variances."""
 
     of: Data
     fit: Fit
@@ -68,7 +72,7 @@ class Estimates:
         return float(weights @ (self.of.of.means if self.one_factor else self.fit.coefficients))
 
     def error(self, weights: Floats) -> tuple[float | None, float]:
-        """Return standard error and degrees of freedom; None where there are no errors to estimate it from."""
+        """Return standard error and degrees of freedom; None without errors to estimate it from."""
         if not self.errors.mean_square:
             return None, 0.0
         cells = self.of.of
@@ -106,7 +110,7 @@ def estimates(of: Data, fit: Fit, terms: Sequence[Term], errors: Line, unequal: 
 
 
 MOST_LEVELS = 12
-"""Of a factor with more levels only neighbours are compared: all pairs would be 78 and more."""
+"""A factor with more levels has only its neighbours compared: all pairs would be 78 or more."""
 
 
 def differences(estimates: Estimates) -> Iterator[Difference]:

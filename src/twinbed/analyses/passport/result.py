@@ -1,4 +1,4 @@
-"""What ``passport`` returns."""
+"""The result of ``passport``."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ def test_the_page_has_a_ladder_a_testbed_and_details_a_step() -> None:
 def test_of_one_link_there_are_ladders_too() -> None:
     result = anatomy.run(study({"real": 1.0, "virtual": 8.0}, links=("client",)))
     assert [len(each.request.packets) for each in result.ladders] == [12, 12]
-    assert "what lies" in str(page(section(result), result, "results"))
-    assert "what lies behind it" in diagram(result.ladders, result.titles)
+    assert "everything" in str(page(section(result), result, "results"))
+    assert "everything behind it" in diagram(result.ladders, result.titles)
 
 
 def test_without_packets_there_is_no_ladder_and_the_rest_is_there() -> None:

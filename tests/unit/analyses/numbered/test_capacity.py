@@ -102,7 +102,7 @@ def test_capacity_has_a_page(shown, results, tmp_path):
     assert {"the capacity is 8 to 15 pairs", "the capacity is 32 to 39 pairs"} <= said
     assert sum(each.startswith("N = 40: ") and each.endswith("(a run)") for each in said) > 8
     assert shown("anomaly", results, "--response", "requests_per_second", "-o", tmp_path / "anomaly.html")[0] == codes.DONE
-    assert "A pair among N against a pair alone" in (tmp_path / "anomaly.html").read_text()
+    assert "A pair among N, compared with a pair alone" in (tmp_path / "anomaly.html").read_text()
 
 
 def test_the_page_of_the_printed_losses_shades_nothing(shown, tmp_path):
