@@ -9,7 +9,7 @@ from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.patterns import Pattern
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.analyses.anatomy.waits import Timer
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 
@@ -87,7 +87,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Anatomy:
+class Anatomy(Cautioned):
     seen: Seen
     titles: Mapping[str, str]
     """Step -> what it is, in the order of a request."""
@@ -100,14 +100,11 @@ class Anatomy:
     differences: tuple[Difference, ...]
     ladders: tuple[Ladder, ...] = ()
     """A typical request of each cell and testbed, if captures hold its packets."""
-    cautions: tuple[Caution, ...] = ()
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Step -> its parts, in the order of time."""
     part_titles: Mapping[str, str] = field(default_factory=dict)
     part_differences: tuple[Difference, ...] = ()
     """The parts of a step add up to the step if every request has its parts."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or requests left out."""
 
     @property
     def cells(self) -> list[Mapping[str, Level]]:

@@ -71,7 +71,7 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
         for group, largest in anomalous:
             counters += [_counter(group, one) for one in _moving(group, others, largest, params)]
         marks = tuple(_mark(group, one) for group, tested in groups for one in tested)
-        return Anomalies(marks, tuple(counters), frame.cautions, left_out)
+        return Anomalies(marks, tuple(counters), cautions=frame.cautions, left_out=left_out)
 
     def section(self, result: Anomalies) -> Section:
         return words.section(result)

@@ -116,8 +116,8 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
             {name: passport(source, name) for name in (cheap, dear)},
             made,
             digest(source, (cheap, dear)),
-            [each for each in frame.cautions if each.subject in ("", cheap, dear)],
-            {**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
+            cautions=[each for each in frame.cautions if each.subject in ("", cheap, dear)],
+            left_out={**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
         )
 
     def section(self, result: Calibrations) -> Section:

@@ -12,7 +12,7 @@ import numpy as np
 
 from twinbed.analyses.calibrate.data import Runs
 from twinbed.analyses.calibrate.fit import Doubles, Fitted
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level, level_text
 from twinbed.show.quantities import UnitScale, unit_scale
 from twinbed.show.words import metric_title
@@ -231,7 +231,7 @@ def _log_means(runs: Runs, names: Sequence[str]) -> dict[tuple[Level, ...], floa
 
 
 @dataclass(frozen=True)
-class Calibrations:
+class Calibrations(Cautioned):
     source: str
     cheap: str
     """The cheap testbed, which predicts."""
@@ -245,8 +245,6 @@ class Calibrations:
     each: Sequence[Calibrated]
     runs: str
     """The digest of its runs (``observations.predictable``)."""
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, response: str | None, levels: Mapping[str, Level]) -> Calibrated | None:
         """Return the calibration of this response (None: the first) at these levels of factors that are no numbers."""

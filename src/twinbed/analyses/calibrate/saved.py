@@ -82,7 +82,7 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
                 value_of(data, "passports", named(named(each(text)))),
                 [Calibrated(_fitted(each, level)) for each in documents(data["responses"])],
                 text(data["runs"]),
-                tuple(Caution.from_json(each) for each in documents(data["cautions"])),
+                cautions=tuple(Caution.from_json(each) for each in documents(data["cautions"])),
             ),
             remarks,
         )

@@ -114,8 +114,8 @@ class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
             _in_words(frame, over, objective, params.per_pair),
             params.confidence,
             [_group(group, fit) for group, fit in found],
-            (*frame.cautions, *few),
-            left_out,
+            cautions=(*frame.cautions, *few),
+            left_out=left_out,
         )
 
     def section(self, result: Capacities) -> Section:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.observations.numbered import one_of
@@ -66,7 +66,7 @@ class LevelCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacities:
+class Capacities(Cautioned):
     source: str
     response: str
     """The metric."""
@@ -79,9 +79,6 @@ class Capacities:
     """The objective in words."""
     confidence: float
     groups: Sequence[LevelCapacity]
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or rows left out."""
 
     @property
     def one(self) -> str:

@@ -101,7 +101,7 @@ class Chain(Analysis[ChainParams, Chains]):
                         cautions.append(Caution(Kind.FEW_REPLICATES, detail, testbed))
             walks.extend(_walk_row(group, walked) for walked in walk_all(groups, reference, rules, confidence))
         return Chains(
-            _corrected(chains, confidence), tuple(walks), tuple(graphs), tuple(dict.fromkeys(cautions)), {}, confidence
+            _corrected(chains, confidence), tuple(walks), tuple(graphs), confidence, cautions=tuple(dict.fromkeys(cautions))
         )
 
     def section(self, result: Chains) -> Section:

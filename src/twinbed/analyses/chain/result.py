@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from twinbed.analyses.chain.long_run import Spectrum, total_variation
 from twinbed.analyses.chain.sameness import Sameness
 from twinbed.analyses.chain.walks import Walked, exponent
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level
 
 if TYPE_CHECKING:
@@ -112,15 +112,13 @@ class WalkRow(Walked):
 
 
 @dataclass(frozen=True, slots=True)
-class Chains:
+class Chains(Cautioned):
     """Each row of ``chains`` compares a testbed's chain with the reference's; ``graphs`` has both in one, in the same order."""
 
     chains: tuple[ChainRow, ...] = ()
     walks: tuple[WalkRow, ...] = ()
     """The seeds' Tables VIII and IX, and the loss per call with its interval."""
     graphs: tuple[Graph, ...] = ()
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
     confidence: float = 0.95
 
     def of(self, program: str) -> Chains:

@@ -102,8 +102,9 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
         left_out = {**frame.left_out, **refused}
         if absent := sum(absent for _, absent in pairs):
             left_out[NO_MACHINE] = absent
-        groups, cautions = [group for group, _ in pairs], tuple(frame.cautions)
-        return Contention(frame.source, frame.response, over, params.drop, params.fallen, groups, cautions, left_out)
+        groups = [group for group, _ in pairs]
+        names = frame.source, frame.response, over
+        return Contention(*names, params.drop, params.fallen, groups, cautions=frame.cautions, left_out=left_out)
 
     def section(self, result: Contention) -> Section:
         return words.section(result)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.observations.numbered import one_of
@@ -124,7 +124,7 @@ class LevelContention:
 
 
 @dataclass(frozen=True, slots=True)
-class Contention:
+class Contention(Cautioned):
     source: str
     rate: str
     """The metric."""
@@ -135,9 +135,6 @@ class Contention:
     fallen: float
     """The lost share that matters."""
     groups: Sequence[LevelContention]
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or rows left out."""
 
     @property
     def one(self) -> str:

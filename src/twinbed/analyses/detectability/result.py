@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from twinbed.analyses.detectability.features import Remedy
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
@@ -107,13 +107,10 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Detectability:
+class Detectability(Cautioned):
     reference: str
     alpha: float
     detections: tuple[Detection, ...]
     metric: str
     """The headline of ``costs``; empty without one."""
     costs: tuple[Cost, ...] = ()
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or comparisons left out."""

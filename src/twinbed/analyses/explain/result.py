@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from twinbed.analyses.explain.causes import CAUSES, Cause
 from twinbed.analyses.explain.signs import Waits
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
@@ -105,7 +105,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Cautioned):
     pairs: tuple[Pair, ...]
     compared: int
     """The number of testbeds and cells that were compared with the reference."""
@@ -113,8 +113,6 @@ class Explanation:
     proofs: tuple[Proof, ...] = ()
     not_seen: Mapping[str, str] = field(default_factory=dict)
     """Cause -> why it was not looked for."""
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def candidates_of(result: Explanation) -> Iterator[tuple[Pair, Candidate]]:

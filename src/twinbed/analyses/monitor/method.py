@@ -68,7 +68,7 @@ class MonitorAnalysis(Analysis[NoSettings, Monitored]):
         )
         left = len(every) - len(records)
         left_out = {"runs without the instrument monitor": left} if left else {}
-        return Monitored(classes, alerts, reference, (), left_out)
+        return Monitored(classes, alerts, reference, left_out=left_out)
 
     def section(self, result: Monitored) -> Section:
         return words.section(result)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level
 
 
@@ -37,13 +37,10 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Monitored:
+class Monitored(Cautioned):
     classes: tuple[Seen, ...]
     alerts: tuple[Seen, ...]
     reference: str | None
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs left out."""
 
     def differing(self) -> tuple[Seen, ...]:
         """Return the alerts whose number differs from the reference's."""

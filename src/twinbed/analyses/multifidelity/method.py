@@ -89,8 +89,8 @@ class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
             dear,
             params.confidence,
             [_group(group, params, seconds) for group in groups],
-            (*frame.cautions, *few),
-            frame.left_out,
+            cautions=(*frame.cautions, *few),
+            left_out=frame.left_out,
         )
 
     def section(self, result: Multifidelity) -> Section:

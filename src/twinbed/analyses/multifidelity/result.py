@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
@@ -56,7 +56,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Multifidelity:
+class Multifidelity(Cautioned):
     source: str
     response: str
     unit: str
@@ -64,6 +64,3 @@ class Multifidelity:
     """The expensive testbed to estimate."""
     confidence: float
     groups: Sequence[Group]
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or rows left out."""

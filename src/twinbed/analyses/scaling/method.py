@@ -87,7 +87,8 @@ class ScalingAnalysis(Analysis[ScalingParams, Scaling]):
             points = _points(group, made, over, known, stages, skews, overlaps)
             groups.append(LevelScaling(group.levels, statements, points, failed, unrated))
         most_loss = None if losses is None else MOST_LOSS
-        return Scaling(over, rates.response, rates.unit, confidence, groups, most_loss, rates.cautions, rates.left_out)
+        names, notes = (over, rates.response, rates.unit), (rates.cautions, rates.left_out)
+        return Scaling(*names, confidence, groups, most_loss, cautions=notes[0], left_out=notes[1])
 
     def section(self, result: Scaling) -> Section:
         return words.section(result)

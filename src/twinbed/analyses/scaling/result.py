@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level
 from twinbed.observations.numbered import one_of
 
@@ -96,7 +96,7 @@ class LevelScaling:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
+class Scaling(Cautioned):
     """The statements and measurements of all combinations of levels."""
 
     over: str
@@ -108,8 +108,6 @@ class Scaling:
     groups: Sequence[LevelScaling]
     most_loss: float | None = None
     """The objective's share; None where no loss is measured."""
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def numbers(self) -> int:

@@ -80,7 +80,12 @@ class SocketsAnalysis(Analysis[NoSettings, Senders]):
         left = sum(record.id not in sampled for record in records)
         left_out = {"runs without a sample of a socket": left} if left else {}
         return Senders(
-            tuple(limits), tuple(windows), source.outline.reference, source.outline.testbeds, tuple(_cautions(limits)), left_out
+            tuple(limits),
+            tuple(windows),
+            source.outline.reference,
+            source.outline.testbeds,
+            cautions=tuple(_cautions(limits)),
+            left_out=left_out,
         )
 
     def section(self, result: Senders) -> Section:

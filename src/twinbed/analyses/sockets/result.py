@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level
 
 
@@ -57,13 +57,10 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Senders:
+class Senders(Cautioned):
     limits: tuple[Limits, ...]
     windows: tuple[Window, ...]
     reference: str | None
     """The testbed that others are compared with."""
     testbeds: tuple[str, ...] = ()
     """Ordered as in the study."""
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs left out."""

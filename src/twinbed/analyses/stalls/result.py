@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Caution, Cautioned
 from twinbed.model.run import Level
 
 
@@ -48,12 +48,10 @@ class Stalled:
 
 
 @dataclass(frozen=True, slots=True)
-class StallsFound:
+class StallsFound(Cautioned):
     stalls: tuple[Stalled, ...] = ()
     """Ordered by start."""
     runs: int = 0
     """Complete runs whose connections or pace are known."""
     pauses: tuple[Caution, ...] = ()
     """The pauses of each client, also those that only its pace shows."""
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)

@@ -94,7 +94,7 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
         left = len(records) - len(series)
         left_out = {f"runs whose series has fewer than {LEAST} values": left} if left else {}
         cautions = tuple(caution for each, settled in found for caution in _caution(each, settled))
-        return SteadyStates(name, margin, tuple(each for each, _ in found), cautions, left_out)
+        return SteadyStates(name, margin, tuple(each for each, _ in found), cautions=cautions, left_out=left_out)
 
     def section(self, result: SteadyStates) -> Section:
         return words.section(result)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
@@ -81,11 +81,8 @@ class Steady:
 
 
 @dataclass(frozen=True, slots=True)
-class SteadyStates:
+class SteadyStates(Cautioned):
     source: str
     """``exchanges`` (answers a second, from captures) or ``intervals`` (iperf3's)."""
     margin: float
     cells: tuple[Steady, ...]
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs that are not in it."""

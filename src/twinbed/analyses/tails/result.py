@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 
@@ -60,7 +60,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Tails:
+class Tails(Cautioned):
     source: str
     """``exchanges`` (times as captured on the clients' links) or ``requests`` (as the tool wrote them)."""
     step: float
@@ -71,9 +71,6 @@ class Tails:
     tails: tuple[Tail, ...]
     shifts: tuple[Shift, ...]
     family: int
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs, or of requests, that are not in it."""
 
     @property
     def verdicts(self) -> tuple[Shift, ...]:
