@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks import Figure
-from twinbed.analyses.regression.data import data_of
+from twinbed.analyses.regression.fits import data_of
 from twinbed.analyses.regression.method import RegressionParams
 from twinbed.analyses.regression.method import analysis as regression
 from twinbed.observations.frame import Column, Frame

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from benchmarks.simulated.little import InMemory, record
 from benchmarks.simulated.observed import Made, observed
 from twinbed.analyses.detectability.method import analysis as detectability
-from twinbed.analyses.detectability.result import Told
+from twinbed.analyses.detectability.result import Accuracy
 from twinbed.model.caution import Kind
 from twinbed.model.result import Pairing
 from twinbed.model.tables import Outline, StudyDocument
@@ -91,7 +91,7 @@ def told_of_states(
     return len(told) / studies, len(alone) / studies
 
 
-def _outcome(told: Sequence[Told], shift: float) -> Outcome:
+def _outcome(told: Sequence[Accuracy], shift: float) -> Outcome:
     areas = np.array([each.area for each in told])
     holds = [each.interval.low <= best(shift) + 1e-9 and best(shift) - 1e-9 <= each.interval.high for each in told]
     shown = [each.p <= ALPHA for each in told]

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinbed.contracts import exit_codes
 from twinbed.model.error import TwinbedError
+from twinbed.model.units import Share
 from twinbed.show.section import Section
 from twinbed.show.table import Row
 from twinbed.show.words import caution_sentences, left_out
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from twinbed.executor import Executor
     from twinbed.model.caution import Caution
     from twinbed.model.json import Json
-    from twinbed.model.tables import Tables
+    from twinbed.model.tables import Outline, Tables
 
 ParamsT = TypeVar("ParamsT", bound="BaseModel")
 PlacedT = TypeVar("PlacedT", bound="Placed")
@@ -62,6 +63,22 @@ class Placed(NoSettings):
     direction: str | None = Field(
         default=None, description="which way, if RESULTS measured both: client_to_server or server_to_client"
     )
+
+
+class Judged(NoSettings):
+    """The params of an analysis that compares testbeds; null takes what the study file says."""
+
+    margin: Share | None = Field(
+        default=None, gt=0, description="how far apart still counts as equivalent, such as 10%. Default: the study's"
+    )
+    confidence: Share | None = Field(
+        default=None, gt=0.5, lt=1, description="how sure verdicts and intervals are, such as 95%. Default: the study's"
+    )
+
+    def judged_by(self, outline: Outline) -> tuple[float, float]:
+        """Return the margin and the confidence: the study's where a setting is null."""
+        margin = self.margin if self.margin is not None else outline.margin
+        return margin, self.confidence if self.confidence is not None else outline.confidence
 
 
 class Reported(Protocol):

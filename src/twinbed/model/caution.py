@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
 from twinbed.model.json import Document, text, value_of
@@ -391,3 +391,12 @@ OF_RUNS = tuple(
     )
 )
 """Cautions about what happened in one run: those for which a study may leave it out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cautioned:
+    """The part that results of analyses have in common."""
+
+    cautions: Sequence[Caution] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> number of runs, requests or rows left out."""

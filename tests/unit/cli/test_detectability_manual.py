@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.analyses.detectability.removed_by import REMEDIES
+from twinbed.analyses.detectability.features import REMEDIES
 from twinbed.cli.main import run
 
 MANUAL = (Path(__file__).parents[3] / "docs" / "detectability.md").read_text()

@@ -93,7 +93,7 @@ def test_without_pages_the_report_has_no_list(results: Path, shown: Shown) -> No
 def test_a_page_goes_where_it_is_told(results: Path, shown: Shown, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     assert shown("passport", results, "--html", file)[2].strip() == f"page: {file}"
-    assert "<h1>What differs</h1>" in file.read_text() and not (results / "pages").exists()
+    assert "<h1>How the passports differ</h1>" in file.read_text() and not (results / "pages").exists()
     code, out, _ = shown("analyse", "anova", results, "--html", file, "--json")
     assert code == codes.DONE and out.startswith('{"twinbed"') and "Analysis of variance" in file.read_text()
     _, out, _ = shown("analyse", "anova", results, "--format", "html")

@@ -76,7 +76,7 @@ def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
         "4 pairs: more than 99.9 % sure; 8: no, more than 99.9 % sure (the mean there is 700, 690 to 710 /s);"
         " N between them were not tested"
     )
-    assert list(recommendations(found)) == [f"Run at most 4 pairs at once, at least 95 % sure: {told.objective}."]
+    assert list(recommendations(found)) == [f"Run at most 4 pairs at once, with 95 % confidence: {told.objective}."]
 
 
 def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_page_markdown_and_terminal_say_so_first(tmp_path: Path) -> None:
     # A pair's rate and all together, a point for each of 20 runs and each mean of the panels' lines.
     assert part.count("<figure>") == 2
     assert "N = 8: 690 (a run)" in part
-    why = "No detector of contended runs: nothing was measured on the machine that varies."
+    why = "No detector of contended runs: no metric of the machine varies."
     assert why in part
     text = rendered("markdown", results, result)
     assert f"- {why}" in text
@@ -139,8 +139,8 @@ def test_what_cannot_be_said_is_said(tmp_path: Path) -> None:
     found = scaling(study(tmp_path, replicates=1))
     assert found is not None
     [told] = found.groups[0].statements
-    assert not told.decided and told.text.startswith("nothing can be said: 1 run at N = 1")
-    assert list(recommendations(found)) == ["No number can be recommended."]
+    assert not told.decided and told.text.startswith("cannot tell: 1 run at N = 1")
+    assert list(recommendations(found)) == ["Cannot recommend a number: no objective could be tested."]
 
 
 def test_a_single_pair_that_did_nothing_is_no_measure_of_others(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_single_pair_that_did_nothing_is_no_measure_of_others(tmp_path: Path) 
     found = scaling(results)
     assert found is not None
     [told] = found.groups[0].statements
-    assert not told.decided and told.text.startswith("nothing can be said: the mean at N = 1 is 0")
+    assert not told.decided and told.text.startswith("cannot tell: the mean at N = 1 is 0")
     assert 'id="fitting"' in rendered("html", results, compare.run(results))
 
 
@@ -169,8 +169,8 @@ def test_failed_runs_are_said_and_recommend_nothing(tmp_path: Path) -> None:
     assert (bed.keeps, bed.tested, bed.failed, other.failed) == (4, 4, {4: (1, 5), 8: (5, 5)}, {})
     assert next(recommendations(found)).startswith("Testbed bed: run at most 4 pairs at once")
     assert list(statements(found))[1:3] == [
-        "Testbed bed, at 4 pairs 1 of 5 runs failed: what is said is of the others.",
-        "Testbed bed, at 8 pairs 5 of 5 runs failed: nothing is said of it.",
+        "Testbed bed, 1 of 5 runs failed at 4 pairs: statements use the others.",
+        "Testbed bed, 5 of 5 runs failed at 8 pairs: too few complete runs for a statement.",
     ]
 
 
@@ -238,7 +238,7 @@ def test_a_run_without_a_rate_counts_in_the_loss(tmp_path: Path, is_silent: bool
     assert "N = 4: 25.8" in body(section(found))
     assert next(recommendations(found)).startswith("Run at most 2 pairs at once")
     assert list(statements(found))[2] == (
-        "At 4 pairs 5 of 5 runs have no goodput of all pairs: they count in what is said of other metrics, not of goodput."
+        "5 of 5 runs at 4 pairs lack goodput of some pair: they are used for other metrics, not for goodput."
     )
 
 
@@ -302,7 +302,7 @@ LOSSES = Scaling(
 def test_the_ledger_is_summed_and_the_rest_shown() -> None:
     numbers, losses = tables(LOSSES)
     assert numbers.heads[-4:] == ("loss", "fairness", "start skew (ms)", "all ran together")
-    assert "All ran together: the least share of the clients' time in which all of them ran." in numbers.caption
+    assert "All ran together: the smallest share of the clients' time in which all of them ran." in numbers.caption
     assert numbers.rows == (
         ("payload 1400B", "1", "2", "20", "100.00 %", "20", "0.00 %", "–", "–", "–"),
         ("payload 1400B", "2", "2", "18.50", "92.50 %", "37", "11.00 %", "0.9500", "12.30", "98.75 %"),
@@ -313,7 +313,7 @@ def test_the_ledger_is_summed_and_the_rest_shown() -> None:
 
 def test_the_strictest_objective_decides() -> None:
     assert list(recommendations(LOSSES)) == [
-        "Payload 1400B: run at most 1 pair at once, at least 95 % sure of each: loss at most 1 % and goodput per pair at least"
+        "Payload 1400B: run at most 1 pair at once, with 95 % confidence each: loss at most 1 % and goodput per pair at least"
         " 90 % of that at 1 pair."
     ]
     assert next(statements(LOSSES)) == "Payload 1400B, loss at most 1 %: 1 pair: 99 % sure; 2: no, 99 % sure."
@@ -333,7 +333,7 @@ def test_one_pair_keeps_what_is_measured_against_itself_and_recommends_nothing(t
     assert found is not None
     [told] = found.groups[0].statements
     assert told.text.startswith("1 pair: by definition; 2: no, ") and "(the mean there is 4,000, " in told.text
-    assert list(recommendations(found)) == [f"More than 1 pair at once is not shown to keep {told.objective}."]
+    assert list(recommendations(found)) == [f"Run 1 pair at a time: more is not shown to keep {told.objective}."]
 
 
 def test_losses_and_bends_are_drawn() -> None:
@@ -348,7 +348,7 @@ def test_losses_and_bends_are_drawn() -> None:
     bent = Contention("results", "goodput", "pairs", 0.05, 0.1, [LevelContention({}, curves, [], None, "few runs")])
     shown = body(contention_section(bent))
     assert shown.count("<figure>") == 1 and "CPU idle seconds (mirrored), N = 4: 0.5" in shown
-    assert "If the rate turns first, the machine&#39;s metrics come too late to tell." in shown
+    assert "If the rate turns first, the machine&#39;s metrics come too late." in shown
 
 
 def alarms(count: int, of: int, low: float, high: float) -> Alarms:
@@ -389,9 +389,9 @@ def test_a_detector_is_drawn_and_told() -> None:
     assert shown.count("<figure>") == 3
     for mark in (
         "N = 1, replicate 1: -1.5, free of contention",
-        "N = 8, replicate 1: +0.25, neither for sure",
+        "N = 8, replicate 1: +0.25, unclear",
         "N = 16, replicate 1: +2, contended",
-        "N = 8: 93 % of the rate left",
+        "N = 8: 93 % of the rate remains",
         "N = 8: 3 of 4 runs alarm",
         "from 8 on most runs alarm",
         "from 16 on the rate has fallen by 10 % or more",
@@ -406,22 +406,23 @@ def test_a_detector_is_drawn_and_told() -> None:
 def test_what_a_detector_is_worth_in_words() -> None:
     quality, timely = sentences(contention(TOLD))
     assert quality == (
-        "Told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in 75 % of"
-        " contended runs (at least 5 % slower) and in 0 % of runs free of contention, of 1 and 1 that it was tested on; 1 more"
-        " is neither for sure. The area under its ROC curve is 0.940 (0.800 to 0.980)."
+        "The machine's metrics alone show 75 % of contended runs (at least 5 % slower), with false alarms in 0 % of the others."
+        " Tested on 1 contended and 1 other runs that the detector was not trained on; 1 more is unclear. Area under the ROC"
+        " curve: 0.940 (0.800 to 0.980)."
     )
     assert timely == (
-        "Most runs alarm from 8 pairs on; the rate has fallen by 10 % from 16 on, 1 tested number later. Where the rate has"
+        "Most runs alarm from 8 pairs on; the rate has fallen by 10 % from 16 on, 1 tested number later. While the rate has"
         " lost 5 % to 10 % (at 8), 3 of 4 runs alarm (75 %, 19 to 99 %)."
     )
     too_coarse = replace(TOLD, alarms_from=16, before=None, steps=[TOLD.steps[0], TOLD.steps[2]])
     assert list(sentences(contention(too_coarse)))[1] == (
-        "Most runs alarm from 16 pairs on; the rate has fallen by 10 % from 16 on: most do not alarm before. At no tested"
-        " number has the rate lost 5 % to 10 %: it goes from 0 % at 1 to 20 % at 16, so how early it alarms needs numbers"
-        " between them."
+        "Most runs alarm from 16 pairs on; the rate has fallen by 10 % from 16 on: most do not alarm earlier. Cannot tell how"
+        " early it alarms: the rate lost 0 % at 1 and 20 % at 16; test numbers between them."
     )
     never = replace(TOLD, alarms_from=None, fallen_from=None, before=None, steps=TOLD.steps[:1])
-    assert list(sentences(contention(never)))[1].startswith("At no number of pairs do most runs alarm. At no tested number has")
+    assert list(sentences(contention(never)))[1].startswith(
+        "Most runs alarm at no number of pairs. The rate lost 5 % to 10 % at no tested number"
+    )
     few = contention(None, "2 replicates: a detector needs at least 4, two to train on and two to test")
     assert list(sentences(few)) == [
         "No detector of contended runs: 2 replicates: a detector needs at least 4, two to train on and two to test."

@@ -1,4 +1,4 @@
-"""The steps of the requests of captures, without results."""
+"""Split the requests of captures into steps, without results."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 VIEWS = {
     Seen.BOTH: "as if both captures had one clock",
-    Seen.APART: "ways there and back taken together, in which the clocks cancel",
-    Seen.CLIENT: "seen at the client's link alone",
+    Seen.APART: "ways there and back added, so that the clocks cancel",
+    Seen.CLIENT: "captured at the client's link alone",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What one or two captures of a path show."""
+    """The requests of one or two captures of a path."""
 
     files: Sequence[Path]
     seen: Seen
@@ -46,12 +46,12 @@ class Captured:
 
     @property
     def titles(self) -> dict[str, str]:
-        """Step -> what it is."""
+        """Return step -> its title."""
         return {step.name: step.title for step in STEPS[self.seen]}
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Reason -> number of requests."""
+        """Return reason -> number of requests left out."""
         counts = {
             "requests that lack a step, such as an answer or a packet in a capture": self.requests.incomplete,
             "requests with a step that ends before it begins": self.requests.disordered,
@@ -91,16 +91,16 @@ def _steps(found: Captured) -> Table:
 
 
 def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
-    """Return the steps of one or two captures. Raises TwinbedError where a file is no capture, or holds no whole request."""
+    """Return the steps of one or two captures. Raises TwinbedError if a file is no capture, or has no complete request."""
     read = [_tables(file) for file in (client, server) if file is not None]
     tables = [each for each, _, _ in read]
     seen = Seen.CLIENT if server is None else Seen.BOTH if one_clock else Seen.APART
     found = steps.requests(tables[0], tables[1] if server is not None else None, seen)
     if not len(found):
-        lacking = f"{found.incomplete} lack a step" if found.incomplete else "none was found"
+        lacking = f"{found.incomplete} requests lack a step" if found.incomplete else "it has no requests"
         raise TwinbedError(
-            f"{client} holds no HTTP request with all its steps: {lacking}",
-            advice="the client's capture comes first; both must hold the connections from their SYN on",
+            f"{client} has no HTTP request with all its steps: {lacking}",
+            advice="give the client's capture first; both captures must begin before the connections' SYN",
         )
     links = dict(zip(("client", "server"), tables, strict=False))
     sampled = together([packets for _, packets, _ in read])
@@ -112,7 +112,7 @@ def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
 
 
 def _tables(file: Path) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Its steps, the packets of a sample of its requests, and what they waited for."""
+    """Return a capture's steps, the packets of sampled requests, and their waits."""
     try:
         tables, _ = _core.capture_tables(file, ["steps"])
     except (OSError, ValueError) as error:

@@ -16,8 +16,8 @@ from twinbed.observations.pages import no_page
 
 if TYPE_CHECKING:
     from twinbed.analyses.anatomy.ladders import Ladder
-    from twinbed.analyses.anatomy.method import AnatomyParams
     from twinbed.analyses.anatomy.result import Anatomy
+    from twinbed.contracts.analysis import Judged
 
 MERMAID = (".mmd", ".mermaid")
 """Names of files that Mermaid's own programs read."""
@@ -25,9 +25,9 @@ MERMAID = (".mmd", ".mermaid")
 
 @click.command(name="anatomy")
 @click.argument("sources", metavar="RESULTS | CAPTURE [CAPTURE]", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--one-clock", is_flag=True, help="Of two captures: one clock made both, so that each way has a time.")
+@click.option("--one-clock", is_flag=True, help="With two captures: one clock made both, so that each way has a time.")
 @click.option(
-    "--ladder", is_flag=True, help="Show a request of each testbed packet by packet, not of the largest difference alone."
+    "--ladder", is_flag=True, help="Show a request of every testbed packet by packet. Default: the largest difference."
 )
 @click.option("--format", "style", type=click.Choice([*STYLES, "mermaid"]), help="Default: by the name of -o, else text.")
 @click.pass_obj
@@ -35,7 +35,7 @@ def command(
     inputs: Inputs,
     /,
     sources: tuple[Path, ...],
-    params: AnatomyParams,
+    params: Judged,
     one_clock: bool,
     reference: str | None,
     table: str,
@@ -50,7 +50,7 @@ def command(
     if not inputs.is_results(sources[0]):
         return _of_captures(sources, one_clock, ladder, table, style, output)
     if len(sources) > 1:
-        raise click.UsageError(f"{sources[0]} are results: give them alone, or captures")
+        raise click.UsageError(f"{sources[0]} is a results folder: give it alone, or give captures only")
     result = analysis.run(inputs.tables(sources[0], reference), params)
     if style == "mermaid":
         return _mermaid(result.ladders, result.titles, sources[0], output)
@@ -68,11 +68,11 @@ def _text(result: Anatomy, *, all_ladders: bool) -> Iterator[str]:
 
 
 def _mermaid(ladders: Sequence[Ladder], titles: Mapping[str, str], source: Path, output: Path | None) -> int:
-    from twinbed.analyses.anatomy.mermaid import diagram
+    from twinbed.analyses.anatomy.ladder_text import diagram
     from twinbed.render.output import put
 
     if not ladders:
-        raise TwinbedError(f"{source} has no packets of requests with all their steps")
+        raise TwinbedError(f"{source} has no request with all its steps and packets", advice="instruments: [packets] keep them")
     put(diagram(ladders, titles), output)
     return codes.DONE
 
@@ -85,7 +85,7 @@ def _of_captures(
     from twinbed.render.sections import lines
 
     if len(files) > 2:
-        raise click.UsageError(f"{len(files)} captures: give the client's and the server's, or one")
+        raise click.UsageError(f"{len(files)} captures are too many: give the client's and the server's, or one")
     no_page("captures", "import them as results: docs/import.md")
     found = read(files[0], files[1] if len(files) == 2 else None, one_clock=one_clock)
     if style == "mermaid":

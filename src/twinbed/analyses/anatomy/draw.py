@@ -1,4 +1,4 @@
-"""The anatomy as figures: the waterfall of each difference, and how long a step takes on each testbed, as a strip."""
+"""Draw the anatomy: the waterfall of each difference, and how long a step takes on each testbed, as a strip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW, WIDTH, MOST_LABEL = 20, 460, 320
 MOST = 24
 """Panels; the table has the rest."""
 LEAST = 0.05
-"""Share of the largest difference from which a part of a step is drawn; the table has them all."""
+"""A part with less than this share of the largest difference is not drawn; the table has all parts."""
 OF_PART = 0.5
 """The opacity of a part's bar, which lies within its step's."""
 STRIP, LEFT, RIGHT, TALL, FOOT = 360, 84, 22, 26, 24
@@ -28,17 +28,17 @@ MOST_NAME = 12
 FOLD = 20.0
 """The axis is logarithmic from this ratio of its ends on."""
 STRIP_CAPTION = (
-    "All requests: a line from P5 to P99, a box of the middle half, a bar at the median, each the mean over runs; a dot is a "
-    "run's mean. Below, the packets of the ladders."
+    "All requests: a line from P5 to P99, a box from P25 to P75, a bar at the median (means over runs). A dot is the mean of a "
+    "run. Below: the packets of the ladders."
 )
 
 
 def waterfall(result: Anatomy) -> Iterator[Figure | str]:
-    """Yield a panel a cell and testbed: each step's part of the difference, one after the other, up to the whole."""
+    """Yield a panel for each cell and testbed: the steps' differences, one after the other, up to the total."""
     pairs = result.compared
     if not pairs:
         return
-    text = f"Where a request takes longer, or less long, than on {result.reference}: its steps one after the other."
+    text = f"The steps in which a request takes longer or less time than on {result.reference}, one after the other."
     label = f"{text} The tables have the numbers."
     shown = pairs[:MOST]
     yield Figure("waterfall of steps", label, lambda: panels([_panel(result, *each) for each in shown]), caption=text)
@@ -64,7 +64,7 @@ def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
                 rows.append(_bar(title, of_part, part, scale.factor, scale.unit) | {"opacity": OF_PART})
             of_part += part.seconds
         at += own[step].seconds
-    sums = "together: what one request costs a client" if BETWEEN in own else "together: the request"
+    sums = "total: the time that a request costs a client" if BETWEEN in own else "total: the request"
     longer = f"{number(abs(whole) / scale.factor)} {scale.unit} {'longer' if whole > 0 else 'shorter'}"
     rows.append(
         {
@@ -132,8 +132,7 @@ def _bar(title: str, at: float, each: Difference, factor: float, unit: str) -> d
 
 
 def strip(requests: Sequence[Requests], step: str, title: str) -> Figure | None:
-    """Return how long a step takes, a row a testbed: a line from P5 to P99, a box of the middle half, a bar at the median, a
-    dot a run. None where all are 0."""
+    """Return the figure of how long a step takes, a row for each testbed (see STRIP_CAPTION); None where all times are 0."""
     found = [(each.testbed, times) for each in requests if (times := each.of(step)) is not None]
     values = [value for _, times in found for value in (*times.quantiles.values(), *times.of_runs)]
     if not values or max(values) <= 0:

@@ -1,7 +1,7 @@
-"""The layout of ladders: which packets are drawn each, which are folded, and the one axis of time that all ladders share.
+"""Lay out ladders: which packets are drawn, which are folded, and the one axis of time that all ladders share.
 
-Time runs down.  The axis is linear wherever packets have room; where those of one ladder are closer than a line of text, time
-is stretched there, alike in all ladders, so that what stands level happened after the same time.  It never runs backwards.
+Time runs down.  The axis is linear wherever packets have room.  Where packets of one ladder are closer than a line of text,
+time is stretched, alike in all ladders: packets at the same height were sent after the same time.  Time never runs backwards.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twinbed.analyses.anatomy.steps import Seen
 from twinbed.show.quantities import number, unit_scale
 
 MOST_ROWS = 28
-"""Packets of a ladder that are drawn each; of more, runs of payload are folded."""
+"""Packets of a ladder that are drawn one by one; beyond that, runs of payload are folded."""
 LEAST_FOLDED = 4
 """Packets that are worth folding."""
 SILENCE = 0.2
@@ -24,7 +24,7 @@ SILENCE = 0.2
 LINE, BAND = 13.0, 56.0
 """Room of a packet, and of a folded run, downwards."""
 HEIGHT = 380.0
-"""Of an axis that is linear everywhere."""
+"""The height of an axis that is linear everywhere."""
 TICK = 34.0
 """Room between ticks at least."""
 MOST_TICKS = 1000
@@ -43,7 +43,7 @@ WORDS = {
     "transfer": "transfer",
     "finish": "finishes",
 }
-"""Steps in a word, for bands that are beside whose time it is."""
+"""Step -> its name in a word, for bands."""
 _RUN = frozenset("PpAa")
 _RUN_WITH_REPEATS = _RUN | frozenset("Xx")
 
@@ -64,7 +64,7 @@ class Rung:
 
     @property
     def end_ns(self) -> int:
-        """When the last was sent."""
+        """Return when the last packet was sent."""
         return self.packets[-1].sent_ns
 
     @property
@@ -73,8 +73,8 @@ class Rung:
 
 
 def rungs(request: Request, most: int = MOST_ROWS) -> tuple[Rung, ...]:
-    """Return at most about so many, from the top down: first runs of payload are folded, then those with repeats too. A run's
-    first and last packet are drawn, those on both sides of a long silence, and those that begin or end a step."""
+    """Return at most about ``most`` rungs, from the top down. Runs of payload are folded first, then runs with repeats. Packets
+    that begin or end a run, a long silence or a step are always drawn."""
     packets = request.packets
     if len(packets) <= most:
         return tuple(Rung((packet,)) for packet in packets)
@@ -84,7 +84,7 @@ def rungs(request: Request, most: int = MOST_ROWS) -> tuple[Rung, ...]:
 
 
 def _stations(request: Request) -> set[int]:
-    """Places of packets with which a step begins or ends: when the first was sent, or the last arrived that did so then."""
+    """Return the places of packets that begin or end a step, by when they were sent or arrived."""
     found = set[int]()
     for ns in {ns for span in request.spans for ns in (span.begin_ns, span.end_ns)}:
         found.update([at for at, packet in enumerate(request.packets) if packet.sent_ns == ns][:1])
@@ -107,8 +107,7 @@ def _folded(packets: Sequence[Packet], kinds: Set[str], alone: Set[int]) -> tupl
 
 
 def _run(run: tuple[Packet, ...]) -> list[Rung]:
-    """Folded between its first payload and its last, and what comes after that likewise; of acknowledgments alone between the
-    first and the last."""
+    """Fold a run between its first and last payload, and the rest likewise; acknowledgments alone between first and last."""
     full = [at for at, packet in enumerate(run) if packet.payload_bytes]
     first, last = (full[0], full[-1]) if len(full) > 1 else (0, len(run) - 1)
     inner = run[first + 1 : last]
@@ -119,7 +118,7 @@ def _run(run: tuple[Packet, ...]) -> list[Rung]:
 
 
 def _unbroken(run: Sequence[Packet]) -> list[tuple[Packet, ...]]:
-    """Cut at long silences."""
+    """Cut a run at long silences."""
     if not run:
         return []
     longest = SILENCE * (run[-1].sent_ns - run[0].sent_ns)
@@ -129,7 +128,7 @@ def _unbroken(run: Sequence[Packet]) -> list[tuple[Packet, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Nanoseconds since a request's first packet -> how far down; linear between the knots."""
+    """A map from nanoseconds since a request's first packet to the distance from the top; linear between the knots."""
 
     knots_ns: tuple[int, ...]
     knots_y: tuple[float, ...]
@@ -149,7 +148,7 @@ class Axis:
         return self.knots_ns[-1]
 
     def ticks(self) -> list[tuple[int, float]]:
-        """Return (nanoseconds, how far down): round numbers, coarse ones first, as many as have room."""
+        """Return (nanoseconds, distance from the top): round numbers, coarse ones first, as many as have room."""
         found = [(0, self.y(0))]
         step = 10 ** len(str(self.end_ns))
         while step >= 1:
@@ -163,7 +162,7 @@ class Axis:
 
 
 def axis(ladders: Sequence[tuple[Request, Sequence[Rung]]], height: float = HEIGHT) -> Axis:
-    """Return the axis that these share. It ends with the last packet or step of any."""
+    """Return the axis that these ladders share. It ends with the last packet or step of any."""
     last = max((_end_ns(request) for request, _ in ladders), default=0)
     first = min((rung.begin_ns for _, of_one in ladders for rung in of_one), default=0)
     last = max(last, first + 1)
@@ -214,9 +213,9 @@ def caption(each: Ladder) -> str:
     packets = len(each.request.packets)
     wire = sum(packet.wire_packets for packet in each.request.packets)
     on_wire = f" ({wire:,} on the wire)" if wire > packets else ""
-    cut = ", of which the first are kept" if each.request.is_cut else ""
+    cut = ", only the first are kept" if each.request.is_cut else ""
     runs = f" of {each.runs} runs" if each.runs > 1 else ""
-    requests = f"the medoid of {each.of} requests{runs}" if each.of > 1 else "the only request that was kept"
+    requests = f"the medoid of {each.of} requests{runs}" if each.of > 1 else "the only kept request"
     return f"{each.testbed}: {time_text(each.request.total_ns)}, {packets:,} packets{on_wire}{cut}; {requests}."
 
 
@@ -237,7 +236,7 @@ def label(packet: Packet) -> str:
 
 
 def described(packet: Packet, seen: Seen) -> str:
-    """Return what is known of it, in a sentence."""
+    """Return the packet in a sentence."""
     side = "client" if packet.from_client else "server"
     text = f"{label(packet)} of the {side}"
     if seen is Seen.CLIENT:
@@ -245,22 +244,22 @@ def described(packet: Packet, seen: Seen) -> str:
     elif packet.was_seen_sent:
         text += f", sent after {time_text(packet.sent_ns)}"
         if packet.arrived_ns is not None:
-            text += f", {time_text(max(0, packet.arrived_ns - packet.sent_ns))} on its way"
+            text += f", arrived {time_text(max(0, packet.arrived_ns - packet.sent_ns))} later"
         else:
             text += ", lost"
     else:
-        text += f", seen after {time_text(packet.sent_ns)} where it arrived alone"
+        text += f", seen only where it arrived, after {time_text(packet.sent_ns)}"
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a band holds of one side."""
+    """The packets of one side in a band."""
 
     with_payload: int
     payload_bytes: int
     wire_packets: int
-    """Of those with payload."""
+    """Packets on the wire, of those with payload."""
     repeats: int
     acknowledgments: int
 

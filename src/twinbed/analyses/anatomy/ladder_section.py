@@ -1,6 +1,6 @@
-"""Ladders as sections: those of one cell side by side, and below them its steps, which unfold to packets and to distributions.
+"""Write ladders as sections: those of one cell side by side; below, its steps, which unfold to packets and distributions.
 
-A click on a step's band leads to the section of the step, which the page's script unfolds, marking its packets in all ladders.
+A click on a step's band leads to the section of the step.  The page's script unfolds it and marks its packets in all ladders.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from twinbed.show.words import cell_title
 MOST_CELLS = 6
 """Cells whose ladders are drawn."""
 TEXT = (
-    "Of each testbed the medoid: of a sample of its requests the one that is least unlike the others in its packets and their "
-    "times; never an average. An arrow is a packet between the links, thicker where it stands for several on the wire; a band "
-    "beside it is a step. Time runs down, the same for all ladders of a row. Click or tap a step for its packets and its "
-    "distribution."
+    "Each ladder shows one real request: the medoid, which is the sampled request most like all others in packets and times. "
+    "An arrow is a packet between the links, thicker if it stands for several on the wire. A band is a step. Time runs down, "
+    "alike in all ladders of a row. Click or tap a step for its packets and its distribution."
 )
-APART = " Clocks of both hosts are set so that the fastest packet takes as long there as back."
-STRETCHED = "The axis is stretched where packets are close together, alike in all ladders: see its times."
+APART = " Both hosts' clocks are shifted so that the fastest packet takes the same time there and back."
+STRETCHED = "The axis is stretched where packets are close together, alike in all ladders."
 
 
 def ladders(result: Anatomy) -> Iterator[Section]:
-    """Yield the section of all ladders; nothing where none can be drawn."""
+    """Yield the section of all ladders; nothing if none can be drawn."""
     cells = [cell for cell in result.cells if result.ladders_of(cell)]
     if not cells:
         return
@@ -65,7 +64,7 @@ def _cell(result: Anatomy, cell: Mapping[str, Level], at: int) -> Section:
 
 
 def _pattern(result: Anatomy, each: Ladder) -> str:
-    """Return how common what it consists of is."""
+    """Return how common the request's pattern of packets is."""
     own = next((one for one in result.of(each.cell) if one.testbed == each.testbed), None)
     part = sum(one.share for one in own.patterns if one.packets == each.request.pattern) if own else 0
     return f"{percent(part)} of requests are {each.request.pattern}." if part else ""
@@ -84,14 +83,14 @@ def _step(
 
 
 def packet_table(each: Ladder, of_one: Sequence[Rung], step: str) -> Table:
-    """Return the packets of a step, what begins it and what ends it too, folded as in the ladder."""
+    """Return the packets of a step, with those that begin and end it, folded as in the ladder."""
     spans = [span for span in each.request.spans if span.step == step]
     own = [rung for rung in of_one if any(span.holds(packet) for span in spans for packet in rung.packets)]
     columns = (
         Column(head="Packet", value=_packets),
         Column(head="From", value=_side),
         Column(head="Sent after", format="s", value=lambda rung: time_text(rung.begin_ns)),
-        Column(head="On its way", format=str, value=_way),
+        Column(head="Took", format=str, value=_way),
     )
     return Table("packets", f"{each.testbed}: {time_text(each.request.durations_ns.get(step, 0))}", "", columns, own)
 

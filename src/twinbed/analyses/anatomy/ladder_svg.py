@@ -1,7 +1,7 @@
-"""A ladder as SVG: lifelines of both hosts and of their links, packets as arrows between the links, steps as bands beside them.
+"""Draw a ladder as SVG: lifelines of both hosts and their links, packets as arrows between the links, steps as bands.
 
-Each drawing is as narrow as a phone, so that several stand side by side on a screen, and below each other on a narrow one; all
-have the same axis, so that they are equally high.  A band of a folded run has a mark for each of its packets at its time.
+Each drawing is as narrow as a phone.  Several stand side by side on a wide screen, and below each other on a narrow one.  All
+have the same axis and height.  A band of a folded run has a mark for each of its packets at its time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from twinbed.show.figure import PAGE, Colours
 from twinbed.show.svg import element, line, picture, words
 
 WHERE = {"client": "inconclusive", "path": "muted", "server": "equivalent"}
-"""Whose time a step is -> its colour; packets have that of their sender."""
+"""Whose time a step is -> its colour; packets have their sender's colour."""
 WIDTH, TOP, FOOT = 352, 42, 14
 TICKS_AT, CLIENT, CLIENT_LINK, SERVER_LINK, SERVER = 42, 56, 118, 264, 330
 TEXT, SMALL = 10.0, 9.5
 LABEL_ROOM = 10.5
 NAMED, TIMED = 22.0, 9.5
-"""Height from which a band has its step's name, and its time alone."""
+"""The least height of a band with its step's name and time, and with its time alone."""
 MARK = 7
 BESIDE = 13
 """From a lifeline to a label: arrows of the other direction end between."""
@@ -35,19 +35,19 @@ IN_BAND = 24
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One ladder to draw, and how its steps are reached."""
+    """One ladder to draw, with links to its steps."""
 
     request: Request
     rungs: Sequence[Rung]
     axis: Axis
     titles: Mapping[str, str]
-    """Step -> what it is."""
+    """Step -> its title."""
     links: Mapping[str, str]
     """Step -> the element of the page that a click on its band opens."""
 
 
 def svg(drawn: Drawn, text: str, colours: Colours = PAGE) -> str:
-    """Return the picture; ``text`` says what it shows to those who cannot see it."""
+    """Return the picture; ``text`` describes it to readers who cannot see it."""
     inner = [*_axis(drawn.axis, colours), *_lifelines(drawn, colours)]
     inner += [_step(drawn, span, colours) for span in drawn.request.spans]
     inner += _rungs(drawn, colours)
@@ -63,7 +63,7 @@ def _axis(axis: Axis, colours: Colours) -> Iterator[str]:
 def _lifelines(drawn: Drawn, colours: Colours) -> Iterator[str]:
     lines: list[tuple[int, tuple[str, ...]]] = [(CLIENT_LINK, ("client's", "link")), (SERVER_LINK, ("server's", "link"))]
     if drawn.request.seen is Seen.CLIENT:
-        lines[1] = (SERVER_LINK, ("what lies", "behind it"))
+        lines[1] = (SERVER_LINK, ("everything", "behind it"))
     else:
         lines += [(CLIENT, ("client",)), (SERVER, ("server",))]
     for x, title in lines:
@@ -97,7 +97,7 @@ def _rect(x: float, y: float, width: float, height: float, fill: str, opacity: f
 
 
 def _rungs(drawn: Drawn, colours: Colours) -> Iterator[str]:
-    """Yield bands first, and what they say last, so that neither hides the other or an arrow."""
+    """Yield bands first and their texts last, so that neither hides the other or an arrow."""
     for rung in drawn.rungs:
         if rung.is_band:
             yield _band(drawn, rung, colours)
@@ -153,7 +153,7 @@ def _arrow(drawn: Drawn, packet: Packet, text_y: float, colours: Colours) -> str
 
 
 def _above(x: float, y: float, text: str, ink: str, ground: str, **more: object) -> str:
-    """Return a text with a margin in the colour of its ground, which is read above lines."""
+    """Return a text with a margin in the colour of its ground, so that it is legible over lines."""
     return words(x, y, text, ink, stroke=ground, stroke_width=2.5, paint_order="stroke", font_size=SMALL, **more)
 
 
@@ -174,7 +174,7 @@ def _cross(x: float, y: float, colour: str) -> str:
 
 
 def _ends(drawn: Drawn, rung: Rung) -> tuple[float, float]:
-    """Return the top and bottom of a band: at least as high as what it says."""
+    """Return the top and bottom of a band: at least as high as its text."""
     top, bottom = (TOP + drawn.axis.y(ns) for ns in (rung.begin_ns, rung.end_ns))
     return top, max(bottom, top + ladder.BAND - ladder.LINE - 1)
 

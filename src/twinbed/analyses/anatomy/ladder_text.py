@@ -1,16 +1,21 @@
-"""A ladder for the terminal: a line a packet, with its time, its arrow, how long it was on its way, and the steps that it
-ends."""
+"""Ladders for the terminal, and as a sequence diagram of Mermaid.
+
+The terminal gets a line for each packet, with its time, its arrow, how long it took, and the steps that it ends.  Mermaid gets
+one diagram, whose parts are the testbeds of each cell (syntax: https://mermaid.js.org/syntax/sequenceDiagram).  In its texts
+``#`` begins an entity and ``;`` ends a statement.
+"""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from twinbed.analyses.anatomy.ladder import Rung, band_lines, caption, label, rungs, time_text
 from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.result import TOTAL, Anatomy
-from twinbed.analyses.anatomy.sampled import Packet, Request
+from twinbed.analyses.anatomy.sampled import Packet, Request, Span
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.show.words import cell_title
 
@@ -18,40 +23,36 @@ ARROW, TIME = 42, 9
 """Characters between the lifelines, and of a time."""
 
 MOST_SHOWN = 16
-"""Lines of packets of a ladder that is shown unasked."""
+"""The most lines of a ladder that is shown without --ladder."""
 
 
 def shown(result: Anatomy, *, all_of_them: bool) -> Iterator[str]:
-    """Yield every ladder; unasked those of the largest difference, the reference's first, where they are short."""
-    if all_of_them:
-        found = list(result.ladders)
-    else:
-        found = _of_the_largest(result)
-        if not is_short(found):
-            if found:
-                yield "--ladder shows a request of each testbed packet by packet."
-            return
-    for each in found:
+    """Yield every ladder; by default those of the largest difference, the reference's first, if they are short."""
+    ladders = list(result.ladders) if all_of_them else _of_the_largest(result)
+    if not all_of_them and not is_short(ladders):
+        if ladders:
+            yield "--ladder shows a request of each testbed packet by packet."
+        return
+    for each in ladders:
         yield ""
         yield from ladder_lines(each, result.titles)
-    if found:
+    if ladders:
         yield ""
 
 
 def is_short(ladders: Sequence[Ladder]) -> bool:
-    """Return whether there is one, and each can be shown beside other things."""
+    """Return whether there are ladders, all short enough for the terminal."""
     return bool(ladders) and all(len(rungs(each.request)) <= MOST_SHOWN for each in ladders)
 
 
 def ladder_lines(each: Ladder, titles: Mapping[str, str]) -> Iterator[str]:
-    """Yield one ladder, below a line that says what it is."""
+    """Yield a caption and one ladder."""
     yield f"{f'{cell_title(each.cell)}, ' if each.cell else ''}{caption(each)}"
     yield from lines(each.request, titles)
 
 
 def _of_the_largest(result: Anatomy) -> list[Ladder]:
-    """Of the cell and testbed whose request differs most from the reference's, by ratio; of the first cell without a
-    reference."""
+    """Return the ladders of the pair whose requests differ most by ratio; without a reference, those of the first cell."""
     totals = [each for each in result.differences if each.step == TOTAL and each.ratio]
     if not totals:
         return list(result.ladders_of(result.ladders[0].cell)) if result.ladders else []
@@ -63,7 +64,7 @@ def _of_the_largest(result: Anatomy) -> list[Ladder]:
 
 
 def lines(request: Request, titles: Mapping[str, str]) -> Iterator[str]:
-    """Yield one ladder, 80 characters wide but for what steps are called. ``titles``: step -> what it is."""
+    """Yield one ladder, 80 characters wide without the titles of steps. ``titles``: step -> its title."""
     of_all = rungs(request)
     right = "" if request.seen is Seen.CLIENT else "server's link"
     yield f"{'':{TIME}}  client's link{right:>{ARROW - 11}}   steps"
@@ -79,16 +80,16 @@ def lines(request: Request, titles: Mapping[str, str]) -> Iterator[str]:
 
 
 def _ended(request: Request, of_all: tuple[Rung, ...]) -> Mapping[int, list[str]]:
-    """Which rung's packet ends which steps; the last span of each, which is the last to end."""
-    found: dict[int, list[str]] = defaultdict(list)
+    """Return place of a rung -> the steps that its packet ends, by the last span of each step."""
+    ended: dict[int, list[str]] = defaultdict(list)
     for step, span in {span.step: span for span in request.spans}.items():
         at = max(
             (at for at, rung in enumerate(of_all) if rung.begin_ns <= span.end_ns),
             key=lambda at: of_all[at].begin_ns,
             default=0,
         )
-        found[at].append(step)
-    return found
+        ended[at].append(step)
+    return ended
 
 
 def _arrows(rung: Rung, seen: Seen) -> list[str]:
@@ -105,3 +106,69 @@ def _arrow(packet: Packet, seen: Seen) -> str:
         text += ", lost" if packet.was_seen_sent else ", not seen when sent"
     shown = f" {text[: ARROW - 6]} "
     return f"|{f'--{shown}':-<{ARROW - 1}}>|" if packet.from_client else f"|<{f'{shown}--':->{ARROW - 1}}|"
+
+
+IN_NOTE = 34
+"""Characters of a line of a note."""
+NAMES = {"C": "client", "CL": "client's link", "SL": "server's link", "S": "server"}
+
+
+def diagram(ladders: Sequence[Ladder], titles: Mapping[str, str]) -> str:
+    """Return ladders as one diagram of Mermaid. ``titles``: step -> its title."""
+    return "\n".join(_diagram(ladders, titles)) + "\n"
+
+
+def _diagram(ladders: Sequence[Ladder], titles: Mapping[str, str]) -> Iterator[str]:
+    alone = all(each.request.seen is Seen.CLIENT for each in ladders)
+    names = {"CL": "client's link", "SL": "everything behind it"} if alone else NAMES
+    yield "sequenceDiagram"
+    for name, title in names.items():
+        yield f"    participant {name} as {_text(title)}"
+    ends = "CL,SL" if alone else "C,S"
+    for each in ladders:
+        where = ", ".join(part for part in (cell_title(each.cell) if each.cell else "", each.testbed) if part)
+        note = f"{where}: {time_text(each.request.total_ns)}, the medoid of {each.of} requests"
+        yield f"    Note over {ends}: {_text(note)}"
+        yield from _packets(each, titles, alone)
+
+
+def _packets(each: Ladder, titles: Mapping[str, str], alone: bool) -> Iterator[str]:
+    begins = sorted(each.request.spans, key=lambda span: span.begin_ns)
+    for rung in rungs(each.request):
+        yield f"    {_message(rung, alone)}"
+        while begins and begins[0].begin_ns <= rung.end_ns:
+            yield f"    {_note(begins.pop(0), each, titles, alone)}"
+    for span in begins:
+        yield f"    {_note(span, each, titles, alone)}"
+
+
+def _message(rung: Rung, alone: bool) -> str:
+    if rung.is_band:
+        took = time_text(rung.end_ns - rung.begin_ns)
+        return f"Note over CL,SL: {_text(f'{took}: ' + ', and '.join(band_lines(rung.packets)))}"
+    (packet,) = rung.packets
+    ends = ("CL", "SL") if packet.from_client else ("SL", "CL")
+    arrow = "-x" if packet.was_seen_sent and packet.arrived_ns is None and not alone else "->>"
+    if not packet.was_seen_sent and not alone:
+        arrow = "-->>"
+    return f"{ends[0]}{arrow}{ends[1]}: {_text(_packet_text(packet))}"
+
+
+def _packet_text(packet: Packet) -> str:
+    text = f"{label(packet)}, {time_text(packet.sent_ns)}"
+    if packet.arrived_ns is not None and packet.was_seen_sent:
+        text += f" + {time_text(max(0, packet.arrived_ns - packet.sent_ns))}"
+    return text
+
+
+def _note(span: Span, each: Ladder, titles: Mapping[str, str], alone: bool) -> str:
+    place = {"client": "left of CL" if alone else "over C,CL", "server": "right of SL" if alone else "over SL,S"}
+    text = f"{titles[span.step]}: {time_text(each.request.durations_ns[span.step])}"
+    return f"Note {place.get(span.where, 'over CL,SL')}: {'<br/>'.join(textwrap.wrap(_text(text), IN_NOTE))}"
+
+
+_ESCAPED = str.maketrans({"#": "#35;", ";": "#59;"})
+
+
+def _text(text: str) -> str:
+    return " ".join(text.translate(_ESCAPED).split())

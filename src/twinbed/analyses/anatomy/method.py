@@ -4,10 +4,10 @@ In: the table ``steps`` of captures, a row an exchange and link.  Out: each step
 difference and ratio to the reference's, and the patterns of packets.  Runs are the unit: a run has one mean of each step, and
 those of runs are compared as any other metric is.
 
-The difference of two testbeds' mean times is the sum of the differences of their steps' means, since each request has all
-steps and means are linear: nothing has to be shared out (a Shapley value of a sum is the term itself).  What lies between
-requests is added where a run's clients worked in a closed loop, as all of twinbed's do, so that the sum is the time that one
-request costs a client: the number of clients over the rate.
+The difference of two testbeds' mean times is the sum of the differences of their steps' means.  Each request has all steps, and
+means are linear (a Shapley value of a sum is the term itself).  The time between requests is added where a run's clients worked
+in a closed loop, as all of twinbed's do.  The sum is then the time that one request costs a client: the number of clients over
+the rate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 from scipy.special import stdtrit
 
 from twinbed.analyses.anatomy import parts, patterns, steps, waits, words
@@ -31,14 +30,13 @@ from twinbed.analyses.anatomy.result import BETWEEN, SPECIAL, TOTAL, Anatomy, Di
 from twinbed.analyses.anatomy.sampled import samples
 from twinbed.analyses.anatomy.stations import Host
 from twinbed.analyses.anatomy.steps import STEPS, Seconds, Seen
-from twinbed.contracts.analysis import Analysis, NoSettings
+from twinbed.contracts.analysis import Analysis, Judged
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
 from twinbed.model.result import Interval, Pairing, Verdict
 from twinbed.model.run import Level, Status
 from twinbed.model.tables import Tables
-from twinbed.model.units import Share
 from twinbed.show.section import Section
 from twinbed.statistics.moments import standard_error
 from twinbed.statistics.multiplicity import holm
@@ -50,23 +48,12 @@ if TYPE_CHECKING:
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.99)
 CLIENT, SERVER = "client", "server"
 SAMPLED_FROM = 2**17
-"""Exchanges of a link; of more the core keeps a sample, which says nothing of what lies between requests."""
-
-
-class AnatomyParams(NoSettings):
-    """The settings of ``anatomy``; null takes what the study file says."""
-
-    margin: Share | None = Field(
-        default=None, gt=0, description="how far apart still counts as equivalent, such as 10%. Default: the study's"
-    )
-    confidence: float | None = Field(
-        default=None, gt=0.5, lt=1, description="that of intervals and verdicts, such as 0.95. Default: the study's"
-    )
+"""Exchanges of a link; from this number on the core keeps a sample, in which the time between requests is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run's requests, of all its links."""
+    """One run's requests, over all its links."""
 
     record: Record
     requests: int
@@ -75,45 +62,43 @@ class _Run:
     patterns: Counts
     waits: waits.Counts
     bounds: Mapping[str, float]
-    """Of parts: the largest error that hosts' clocks make."""
+    """Part -> the largest error that hosts' clocks make."""
     split: int
     """Requests whose steps all have their parts."""
 
 
-class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
+class AnatomyAnalysis(Analysis[Judged, Anatomy]):
     """Where does the time of a request go, and which step makes a testbed slower?
 
-    Each request of RESULTS is taken apart as its packets show it: handshake, request, the server's answer, the way back, the
-    transfer, its end. The steps add up, so that the difference between two testbeds is the sum of the differences of steps.
+    Packets split each request of RESULTS into steps: handshake, request, the server's answer, the way back, the transfer, the
+    end. The steps add up. The difference between two testbeds is therefore the sum of the differences of steps.
 
     \b
-    twinbed anatomy results/
-    twinbed anatomy results/ --format csv --table steps
-    twinbed anatomy results/ -o anatomy.html                     as a page, with the waterfall of each difference
-    twinbed anatomy results/ --ladder                            a request of every testbed, packet by packet
-    twinbed anatomy results/ --format mermaid                    the same as a sequence diagram
-    twinbed anatomy client.pcap server.pcap                      of two captures of one path, the client's first
-    twinbed anatomy client.pcap                                  of one: what lies behind it is one step
+      twinbed anatomy results/
+      twinbed anatomy results/ --format csv --table steps
+      twinbed anatomy results/ -o anatomy.html                     as a page, with the waterfall of each difference
+      twinbed anatomy results/ --ladder                            a request of every testbed, packet by packet
+      twinbed anatomy results/ --format mermaid                    the same as a sequence diagram
+      twinbed anatomy client.pcap server.pcap                      two captures of one path, the client's first
+      twinbed anatomy client.pcap                                  one capture: everything behind it is one step
     """
 
     name = "anatomy"
-    params = AnatomyParams
-    epilog = "docs/anatomy.md says what the steps are, and works an example through."
+    params = Judged
+    epilog = "docs/anatomy.md explains the steps with a worked example."
     table_names = ("differences", "steps", "groups", "patterns", "timers")
     is_against_a_reference = True
     is_in_reports = True
 
-    def run(self, source: Tables, params: AnatomyParams | None = None) -> Anatomy:
-        params = params or AnatomyParams()
+    def run(self, source: Tables, params: Judged | None = None) -> Anatomy:
         outline = source.outline
-        margin = params.margin if params.margin is not None else outline.margin
-        confidence = params.confidence if params.confidence is not None else outline.confidence
+        margin, confidence = (params or Judged()).judged_by(outline)
         complete = {record.id: record for record in source.records if record.status is Status.COMPLETE}
         links = _links(source.table("steps"), complete)
         if not links:
             raise TwinbedError(
                 f"{source.shown} has no steps of requests",
-                advice="the instrument packets captures them: instruments: [packets], with HTTP as the workload",
+                advice="run the study with instruments: [packets] and HTTP as the workload",
             )
         seen = _seen(links, complete)
         left_out: Counter[str] = Counter()
@@ -135,17 +120,18 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
         part_differences = list[Difference]()
         sampled = samples(source.table("step_packets"))
         requests, differences, ladders = list[Requests](), list[Difference](), list[Ladder]()
-        for cell, of_cell in sorted(groups.items(), key=lambda item: _rank(cells[item[0]], outline.data.get("factors", {}))):
+        factors = outline.data.get("factors", {})
+        for cell, of_cell in sorted(groups.items(), key=lambda item: _rank(cells[item[0]], factors)):
             for testbed in (each for each in outline.testbeds if each in of_cell):
                 requests.append(_requests(cells[cell], testbed, of_cell[testbed], names, finer))
                 ids = [run.record.id for run in of_cell[testbed]]
-                if (one := ladder(cells[cell], testbed, ids, links, sampled, seen)) is not None:
-                    ladders.append(one)
+                if (drawn := ladder(cells[cell], testbed, ids, links, sampled, seen)) is not None:
+                    ladders.append(drawn)
                 if testbed != outline.reference and outline.reference in of_cell:
                     pair = of_cell[testbed], of_cell[outline.reference]
-                    about = cells[cell], testbed, outline.reference
-                    differences += _differences(about, pair, names, margin, confidence, paired)
-                    part_differences += _differences(about, pair, finer, margin, confidence, paired)
+                    where = cells[cell], testbed, outline.reference
+                    differences += _differences(where, pair, names, margin, confidence, paired)
+                    part_differences += _differences(where, pair, finer, margin, confidence, paired)
         titles = {step.name: step.title for step in STEPS[seen]} | SPECIAL
         return Anatomy(
             seen=seen,
@@ -169,7 +155,7 @@ class AnatomyAnalysis(Analysis[AnatomyParams, Anatomy]):
 
 
 def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[str, pa.Table]]:
-    """Run -> link -> its rows."""
+    """Return run -> link -> its rows."""
     if not table.num_rows:
         return {}
     keys = table.select(["run", "link"]).combine_chunks()
@@ -187,7 +173,7 @@ def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[st
 
 
 def _rank(cell: Mapping[str, Level], factors: Mapping[str, Sequence[Level]]) -> tuple[int, ...]:
-    """Where a cell is among all, in the order of the study file."""
+    """Return what sorts cells in the order of the study file."""
     return tuple(list(factors[name]).index(cell[name]) for name in factors if cell.get(name) in factors[name])
 
 
@@ -196,7 +182,7 @@ def _server_of(link: str) -> str:
 
 
 def _seen(links: Mapping[str, Mapping[str, pa.Table]], complete: Mapping[str, Record]) -> Seen:
-    """The finest view that every run gives: steps of runs are compared, so that all have the same."""
+    """Return the finest view that every run allows: compared runs need the same steps."""
     for tables in links.values():
         if not all(_server_of(link) in tables for link in tables if link.startswith(CLIENT)):
             return Seen.CLIENT
@@ -207,7 +193,7 @@ def _seen(links: Mapping[str, Mapping[str, pa.Table]], complete: Mapping[str, Re
 
 
 def _hosts(source: Tables) -> dict[str, dict[str, Host]]:
-    """Run -> host -> what its kernel and programs saw, where the instrument ``stations`` was there."""
+    """Return run -> host -> the records of its kernel and programs, for runs with the instrument ``stations``."""
     return parts.hosts_of(*(source.table(name) for name in ("stations", "station_connections", "station_probes")))
 
 
@@ -262,14 +248,14 @@ def _run(
 
 
 def _together(splits: Sequence[Split]) -> dict[str, Seconds]:
-    """Part, and group, -> the times of the requests that have it, of all links."""
-    found: dict[str, Seconds] = {}
+    """Return part or group -> the times of the requests that have it, over all links."""
+    times: dict[str, Seconds] = {}
     for kind in ("seconds", "whole"):
         for name in getattr(splits[0], kind) if splits else ():
             seconds = np.concatenate([getattr(each, kind)[name] for each in splits])
             if len(known := seconds[np.isfinite(seconds)]):
-                found[name] = known
-    return found
+                times[name] = known
+    return times
 
 
 def _requests(
@@ -299,7 +285,7 @@ def _times(runs: Sequence[_Run], names: Sequence[str]) -> Iterator[StepTimes]:
 
 
 def _differences(
-    about: tuple[Mapping[str, Level], str, str],
+    where: tuple[Mapping[str, Level], str, str],
     pair: tuple[Sequence[_Run], Sequence[_Run]],
     names: Sequence[str],
     margin: float,
@@ -325,7 +311,7 @@ def _differences(
         if test is not None and any(x) | any(y):
             verdict = Verdict.EQUIVALENT if test.p_equivalent <= alpha else Verdict.INCONCLUSIVE
         yield Difference(
-            *about,
+            *where,
             name,
             seconds,
             interval,
@@ -339,7 +325,7 @@ def _differences(
 
 
 def _decided(differences: Sequence[Difference], alpha: float) -> Iterator[Difference]:
-    """With Holm's correction over all verdicts."""
+    """Yield the differences with Holm's correction over all verdicts."""
     family = [each.p_different for each in differences if each.verdict is not None and each.p_different is not None]
     adjusted = iter(holm(family))
     for each in differences:
@@ -351,24 +337,23 @@ def _decided(differences: Sequence[Difference], alpha: float) -> Iterator[Differ
 
 
 _TOUCHED = {
-    Kind.CAPTURE_DROPS: "requests of which a packet is missing lack a step and are left out: slow ones more often",
-    Kind.SOFTWARE_CPU: "every step of a client or server is that of an emulator",
+    Kind.CAPTURE_DROPS: "requests with a missing packet lack a step and are left out, slow ones more often",
+    Kind.SOFTWARE_CPU: "every step of a client or server shows the emulator's speed",
     Kind.STATIONS_LOST: "requests that lack a station have no parts of that step",
-    Kind.CPU_EXHAUSTED: "steps of clients and servers hold the time for which they waited for a CPU",
+    Kind.CPU_EXHAUSTED: "steps of clients and servers include waiting for a CPU",
 }
-"""What cautions of runs mean for steps."""
+"""The effect of runs' cautions on steps."""
 
 
 def _cautions(runs: Sequence[_Run]) -> Iterator[Caution]:
-    """What runs carried that bears on steps, and which it touches."""
-    found: dict[tuple[str, Kind], int] = Counter()
+    """Yield the runs' cautions that matter for steps, with the steps concerned."""
+    counts: dict[tuple[str, Kind], int] = Counter()
     for run in runs:
-        for caution in {caution.kind: caution for caution in run.record.cautions}.values():
-            if caution.kind in _TOUCHED:
-                found[str(run.record.settings["testbed"]["name"]), caution.kind] += 1
-    for (testbed, kind), count in found.items():
-        of_all = sum(run.record.settings["testbed"]["name"] == testbed for run in runs)
-        yield Caution(kind, f"{count} of {of_all} runs: {_TOUCHED[kind]}", testbed)
+        for kind in dict.fromkeys(caution.kind for caution in run.record.cautions if caution.kind in _TOUCHED):
+            counts[str(run.record.settings["testbed"]["name"]), kind] += 1
+    for (testbed, kind), count in counts.items():
+        whole = sum(run.record.settings["testbed"]["name"] == testbed for run in runs)
+        yield Caution(kind, f"{count} of {whole} runs: {_TOUCHED[kind]}", testbed)
 
 
 WIDE = 0.1
@@ -376,7 +361,7 @@ WIDE = 0.1
 
 
 def _clock_cautions(requests: Sequence[Requests]) -> Iterator[Caution]:
-    """Where a clock of a host is known too badly for the parts that reach from it to the captures'."""
+    """Yield hosts' clocks that are known too badly for the parts that reach from them to the captures."""
     worst: dict[str, dict[str, float]] = {}
     for each in requests:
         for part in each.parts:
@@ -384,8 +369,7 @@ def _clock_cautions(requests: Sequence[Requests]) -> Iterator[Caution]:
                 of_testbed = worst.setdefault(each.testbed, {})
                 of_testbed[part.step] = max(of_testbed.get(part.step, 0.0), part.bound)
     for testbed, bounds in worst.items():
-        touched = f"which touches {', '.join(bounds)}; other parts and all steps do not hold it"
-        detail = f"± {1e6 * max(bounds.values()):.3g} µs, {touched}"
+        detail = f"± {1e6 * max(bounds.values()):.3g} µs in {', '.join(bounds)}; other parts and all steps are free of it"
         yield Caution(Kind.CLOCK_BOUND, detail, testbed)
 
 

@@ -1,12 +1,12 @@
-"""The parts of the steps on hosts: which time is the program's, which the kernel's, and which a wait.
+"""The parts of the steps on hosts: which time the program uses, which the kernel uses, and which is a wait.
 
-A step of a host lies between two packets at its link; its parts lie between the stations that the instrument ``stations`` saw
-of the same bytes, so that they add up to the step exactly.  A request of which a station is missing has no parts of that step,
-and is counted.
+A step of a host lies between two packets at its link.  Its parts lie between the stations at which the instrument ``stations``
+saw the same bytes, so they add up to the step exactly.  A request without one of the stations has no parts of that step, and is
+counted.
 
-A host with a clock of its own is placed among the captures by the offset that its packets bound (``stations.offset``).  The two
-parts that reach from the link to a station of the host hold the error of that offset, one what the other lacks; all others, and
-the step, do not.
+A host with a clock of its own is aligned with the captures by the offset that its packets bound (``stations.offset``).  Only
+the two parts from the link to a station of the host have the error of that offset, with opposite signs.  All other parts, and
+the step, are free of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Group(StrEnum):
     KERNEL_OUT = "kernel out"
     WIRE = "wire and switch"
     TRANSFER = "first byte to last byte"
-    """Path and server at once: what of it is whose depends on what is in flight."""
+    """Path and server at once: their shares depend on what is in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Part:
 
     @property
     def crosses(self) -> bool:
-        """From one clock to another, where the host has its own."""
+        """Return whether the part spans two clocks, if the host has its own."""
         return LINK in (self.begins, self.ends)
 
 
@@ -67,7 +67,7 @@ _OUT = (
     Part("driver", "driver to link", Group.KERNEL_OUT, "driver", LINK),
 )
 _AT_TAP = (*_OUT[:1], Part("qdisc", "queued until captured", Group.KERNEL_OUT, "qdisc", LINK))
-"""Where a host captures for itself: packets are captured on their way to the driver."""
+"""For hosts that capture their own packets: packets are captured before the driver."""
 _READ = Part("read", "its thread reads it", Group.PROGRAM, "wake", "read")
 _ACCEPT = (
     _IN[0],
@@ -95,21 +95,21 @@ WHOSE = {"accept": "server", "ask": "client", "server": "server", "finish": "cli
 
 
 def name(step: str, part: Part) -> str:
-    """Return what a part is called in results: ``server.wake``."""
+    """Return the name of a part in results: ``server.wake``."""
     return f"{step}.{part.name}"
 
 
 def titles(seen: Seen) -> dict[str, str]:
-    """Return part -> what it is."""
+    """Return part -> its title."""
     return {name(step, part): part.title for step, parts in PARTS[seen].items() for part in parts}
 
 
 def groups(seen: Seen, *, of_parts: bool = False) -> dict[str, Group]:
-    """Return whose time every part is, and, but for ``of_parts``, every step that has none."""
-    found = {name(step, part): part.group for step, parts in PARTS[seen].items() for part in parts}
+    """Return part -> its group, and (without ``of_parts``) step without parts -> its group."""
+    by_part = {name(step, part): part.group for step, parts in PARTS[seen].items() for part in parts}
     if of_parts:
-        return found
-    return found | {
+        return by_part
+    return by_part | {
         step.name: Group.TRANSFER if step.name == "transfer" else Group.WIRE
         for step in STEPS[seen]
         if step.name not in PARTS[seen]
@@ -121,21 +121,21 @@ class Split:
     """The parts of one run's requests on one link: arrays as long as the requests."""
 
     seconds: Mapping[str, Seconds]
-    """Part -> its time, NaN where it is not known. A step's parts are all known, or none."""
+    """Part -> its time, NaN where unknown. A step's parts are all known, or none is."""
     whole: Mapping[str, Seconds]
-    """Group -> the time that a request spends so, NaN where one of its steps has no parts."""
+    """Group -> its time in a request, NaN where one of its steps has no parts."""
     bounds: Mapping[str, float]
-    """Part -> the largest error of its time that hosts' clocks make."""
+    """Part -> the largest error of its time from hosts' clocks."""
     incomplete: int
-    """Requests of which a step has no parts, as a station of it is missing."""
+    """Requests with a step that has no parts, since a station is missing."""
     disordered: int
-    """Of these, requests with all stations, of which one comes before the one that it follows."""
+    """Requests among these that have all stations, one of them before the station that it follows."""
     unbounded: int
-    """Hosts whose clocks their packets do not bound."""
+    """Hosts whose clock offset is not bounded by packets."""
 
 
 def split(client: pa.Table, server: pa.Table, found: Requests, hosts: Mapping[str, Host], seen: Seen) -> Split:
-    """Split requests into parts. ``hosts`` maps client and server to theirs. Tables as ``steps.requests`` takes them."""
+    """Split requests into parts. ``hosts``: client and server -> its records. Tables as ``steps.requests`` takes them."""
     rows = found.rows
     times = {key: Times(each.ns[rows], each.known[rows]) for key, each in packet_times(client, server).items()}
     seen_at, ends = _seen_at(client, rows, hosts, times)
@@ -149,7 +149,7 @@ def split(client: pa.Table, server: pa.Table, found: Requests, hosts: Mapping[st
         offset = offsets[WHOSE[step]]
         known, durations = _durations(parts, seen_at[step], ends[step], offset)
         if step in HANDSHAKE:
-            # A request on a connection that is open already has none.
+            # A request on an open connection has no handshake.
             durations = [np.where(opens, each, 0.0) for each in durations]
             known = known | ~opens
         negative = np.any([each < 0 for each in durations], axis=0)
@@ -179,7 +179,7 @@ def _by_group(seconds: Mapping[str, Seconds], whole: npt.NDArray[np.bool_], seen
 def _durations(
     parts: Sequence[Part], at: Mapping[str, Times], links: tuple[Times, Times], offset: Offset | None
 ) -> tuple[npt.NDArray[np.bool_], list[Seconds]]:
-    """Which requests have all parts, and how long each takes."""
+    """Return which requests have all parts, and how long each takes."""
     first, last = links
     known = first.known & last.known
     durations = list[Seconds]()
@@ -198,7 +198,7 @@ def _on_captures(times: Times, offset: Offset | None) -> Times:
 def _seen_at(
     client: pa.Table, rows: npt.NDArray[np.int64], hosts: Mapping[str, Host], times: Mapping[tuple[str, str], Times]
 ) -> tuple[dict[str, dict[str, Times]], dict[str, tuple[Times, Times]]]:
-    """Step -> station -> when, by the host's clock; and step -> the packets at the link between which it lies."""
+    """Return step -> station -> its time by the host's clock, and step -> the times of the packets at its ends."""
     own = hosts["client"].connections("client", "server", client)
     next_bytes = _next_sequences(client, own)
     asked, ended, answered, done = (
@@ -232,7 +232,7 @@ def _seen_at(
 
 
 def _next_sequences(client: pa.Table, connection: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Of each row the first sequence number of the connection's next request, -1 where there is none."""
+    """Return for each row the first sequence number of the connection's next request, -1 if there is none."""
     asked, begins, follows = (column(client, each).ns for each in ("request_sequence", "request_ns", "next_ns"))
     order = np.lexsort((begins, connection))
     found = np.full(len(order), -1)
@@ -248,7 +248,7 @@ def _offsets(
     hosts: Mapping[str, Host],
     seen: Seen,
 ) -> dict[str, Offset | None]:
-    """Of each host its clock less the captures'. Hosts that capture for themselves do it by their own clock."""
+    """Return host -> its clock less the captures'. Hosts that capture their own packets use their own clock."""
     found: dict[str, Offset | None] = {}
     for role, host in hosts.items():
         own = [step for step, whose in WHOSE.items() if whose == role]

@@ -1,9 +1,8 @@
-"""Patterns of packets: which occur, how often, and in words what sets one apart from the commonest.
+"""Patterns of packets: which occur, how often, and how each differs from the most common one, in words.
 
-A request whose packets are those of a pattern but for a long silence in it is a pattern of its own: its last acknowledgment
-may come 40 ms later.  A silence is long that lasts at least ``LATE_S``, which is less than Linux holds an acknowledgment back
-(40 ms) or waits before it sends again (200 ms), and ``LATE_FOLD`` times as long as the rest of the request: what is slow
-throughout has none.
+A request with a long silence is a pattern of its own: its last acknowledgment may come 40 ms later.  A long silence lasts at
+least ``LATE_S``, and ``LATE_FOLD`` times as long as the rest of the request.  A request that is slow throughout has none.  The
+least silence is shorter than Linux delays an acknowledgment (40 ms) or waits before it sends again (200 ms).
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ if TYPE_CHECKING:
 LATE_S = 0.03
 LATE_FOLD = 3.0
 MOST = 8
-"""Patterns that are kept of one testbed and cell."""
+"""Patterns that are kept for one testbed and cell."""
 RARE = 0.01
-"""Share of requests from which a pattern is worth naming."""
+"""A pattern of a smaller share of requests is not named."""
 MOST_NAMED = 4
 CUT = "..."
-"""The end of a pattern of many packets, whose rest is not kept."""
+"""The end of a pattern with too many packets to keep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One that occurs on a testbed and cell."""
+    """A pattern of packets on a testbed and cell."""
 
     packets: str
     """Letters, with runs collapsed."""
     late: str
-    """Letter of the packet that a long silence came before; empty without one."""
+    """Letter of the packet after a long silence; empty without one."""
     share: float
-    """Of requests: the mean over runs of each run's share."""
+    """The share of requests: the mean over runs of each run's share."""
     silence_s: float | None
     """The median over requests of the silence."""
 
@@ -53,7 +52,7 @@ Counts: TypeAlias = Mapping[tuple[str, str], Sequence[float]]
 
 
 def counted(client: pa.Table, requests: Requests) -> Counts:
-    """Count the patterns of the requests on one link, whose rows of ``steps`` at the client's link these are."""
+    """Count the patterns of the requests on one link. ``client``: the rows of ``steps`` at the client's link."""
     silences_s = np.asarray(client["silence_ns"])[requests.rows] * 1e-9
     ended_by = client["silence_ended_by"].to_pylist()
     rest = np.maximum(requests.total - silences_s, 0.0)
@@ -141,12 +140,11 @@ def _whose(letter: str) -> str:
 
 
 def difference(common: Pattern, other: Pattern) -> list[str]:
-    """Return what the other has that the commonest has not, and what it lacks, each in a few words; nothing where it is the
-    same."""
-    found = list(_packets(common.packets.split(), other.packets.split()))
+    """Return what the other pattern has that the most common one lacks, and the reverse; empty if they are the same."""
+    differences = list(_packets(common.packets.split(), other.packets.split()))
     if other.silence_s is not None:
-        found.append(_late(other).removeprefix(", "))
-    return found
+        differences.append(_late(other).removeprefix(", "))
+    return differences
 
 
 def _packets(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
@@ -169,7 +167,7 @@ def _packets(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
 
 
 def _as_far_as_known(common: Sequence[str], other: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Both up to where the first of them is cut, or ends."""
+    """Return both up to where the first of them is cut, or ends."""
     known = min(len(tokens) - (tokens[-1:] == [CUT]) for tokens in (common, other))
     return common[:known], other[:known]
 
@@ -206,7 +204,7 @@ def _of_payload(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
         elif one[last] > two[last] and two[fin]:
             found.append(f"the {side}'s FIN in a packet of its own")
     if any(one[last] != two[last] for last in "Ee"):
-        # Apart from where the FIN is, as if it had a packet of its own in both.
+        # Compare as if the FIN had a packet of its own in both.
         common, other = _with_fins_apart(common), _with_fins_apart(other)
     found += _acknowledgments(common, other)
     if not found:
@@ -215,7 +213,7 @@ def _of_payload(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
 
 
 def _with_fins_apart(tokens: Sequence[str]) -> list[str]:
-    """Payload with a FIN as payload and a FIN, runs of payload collapsed as patterns have them."""
+    """Return the tokens with each payload that has a FIN as payload and FIN, runs of payload collapsed again."""
     parts = {"E": ("P", "F"), "e": ("p", "f")}
     found = list[str]()
     for token in (part for whole in tokens for part in parts.get(whole, (whole,))):
@@ -228,7 +226,7 @@ def _with_fins_apart(tokens: Sequence[str]) -> list[str]:
 
 
 def _acknowledgments(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
-    """Where more or fewer of them stand alone; nothing where as many do, elsewhere."""
+    """Yield where acknowledgments of their own are more or fewer; nothing if their number is equal."""
     one, two = ([token[0] for token in tokens] for tokens in (common, other))
     for letter, side in (("A", "client"), ("a", "server")):
         in_a_row = [sum(token == f"{letter}+" for token in tokens) for tokens in (common, other)]
@@ -250,7 +248,7 @@ def _amount(more: int) -> str:
 
 
 def _order(common: Sequence[str], other: Sequence[str]) -> str:
-    """Where the same packets come in another order, the first that does."""
+    """Return the first packet that comes in another order."""
     at = next(
         (at for at, (one, two) in enumerate(zip(common, other, strict=False)) if one != two), min(len(common), len(other))
     )

@@ -1,4 +1,4 @@
-"""What ``anatomy`` returns."""
+"""The result of ``anatomy``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from twinbed.analyses.anatomy.ladders import Ladder
 from twinbed.analyses.anatomy.patterns import Pattern
 from twinbed.analyses.anatomy.steps import Seen
 from twinbed.analyses.anatomy.waits import Timer
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 
 TOTAL, BETWEEN = "total", "between"
-"""Of a request all steps; and what lies between one and the next of the same client."""
+"""All steps of a request together; the time between one request and the next of the same client."""
 SPECIAL = {TOTAL: "a request, from its first packet to its end", BETWEEN: "client: between one request and the next"}
 
 
@@ -28,32 +28,32 @@ class StepTimes:
     of_runs: tuple[float, ...]
     """The mean of each run, in the order of blocks."""
     quantiles: Mapping[float, float]
-    """Share -> seconds: the mean over runs of each run's own quantile. Nothing of what a run has once."""
+    """Share -> seconds: the mean over runs of each run's own quantile. Empty for what a run has once."""
     bound: float = 0.0
     """Seconds: the largest error that clocks of hosts make, in any run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What requests consist of on one testbed and cell."""
+    """The steps of requests on one testbed and cell."""
 
     cell: Mapping[str, Level]
     testbed: str
     runs: int
     requests: int
-    """With all their steps, of all runs."""
+    """Requests with all their steps, over all runs."""
     times: tuple[StepTimes, ...]
-    """In the order of the steps; the total and what lies between requests at the end."""
+    """Ordered by step; the total and the time between requests at the end."""
     patterns: tuple[Pattern, ...]
-    """Of packets, most frequent first."""
+    """Patterns of packets, most frequent first."""
     parts: tuple[StepTimes, ...] = ()
-    """Of the steps on hosts, where every run has them: means over the requests whose step has all its parts."""
+    """Parts of the steps on hosts, if every run has them: means over the requests whose step has all its parts."""
     groups: tuple[StepTimes, ...] = ()
-    """The same by whose time it is: means over the requests whose steps all have their parts."""
+    """The same by group (whose time it is): means over the requests whose steps all have their parts."""
     split: int = 0
     """Requests whose steps all have their parts."""
     timers: tuple[Timer, ...] = ()
-    """That requests met."""
+    """Timers that requests met."""
 
     @property
     def whole_s(self) -> float:
@@ -66,19 +66,19 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One step of one cell against the reference."""
+    """One step of one cell, compared with the reference."""
 
     cell: Mapping[str, Level]
     testbed: str
     reference: str
     step: str
     seconds: float
-    """How much longer it is on average. Those of the steps add up to that of the total."""
+    """How much longer the step is on average. The steps' values add up to the total's."""
     interval: Interval | None
-    """Of ``seconds``, at the confidence; None where it takes more runs."""
+    """The interval of ``seconds`` at the confidence; None with too few runs."""
     ratio: float | None
     ratio_interval: Interval | None
-    """At 1 - 2 alpha."""
+    """The interval of the ratio at 1 - 2 alpha."""
     p_equivalent: float | None
     p_different: float | None
     """After Holm's correction over all steps."""
@@ -87,7 +87,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Anatomy:
+class Anatomy(Cautioned):
     seen: Seen
     titles: Mapping[str, str]
     """Step -> what it is, in the order of a request."""
@@ -99,24 +99,21 @@ class Anatomy:
     requests: tuple[Requests, ...]
     differences: tuple[Difference, ...]
     ladders: tuple[Ladder, ...] = ()
-    """The request that stands for those of a cell and testbed, where captures hold its packets."""
-    cautions: tuple[Caution, ...] = ()
+    """A typical request of each cell and testbed, if captures hold its packets."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Step -> its parts, in the order of time."""
     part_titles: Mapping[str, str] = field(default_factory=dict)
     part_differences: tuple[Difference, ...] = ()
-    """Those of a step add up to that of the step, where every request has its parts."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs, or of requests, that are not in it."""
+    """The parts of a step add up to the step if every request has its parts."""
 
     @property
     def cells(self) -> list[Mapping[str, Level]]:
-        """In the order of their first requests."""
+        """Return the cells in the order of their first requests."""
         return [each.cell for at, each in enumerate(self.requests) if all(each.cell != one.cell for one in self.requests[:at])]
 
     @property
     def compared(self) -> list[tuple[Mapping[str, Level], str]]:
-        """The cells and testbeds that have differences."""
+        """Return the cells and testbeds that have differences."""
         return [(each.cell, each.testbed) for each in self.differences if each.step == TOTAL]
 
     def of(self, cell: Mapping[str, Level]) -> list[Requests]:

@@ -1,13 +1,13 @@
-"""The sampled requests of captures, packet by packet, and a request joined of the captures of both links.
+"""The sampled requests of captures, packet by packet, and requests joined from the captures of both links.
 
 ``step_packets`` has a row for each packet of a sample of requests, the same requests at both ends of a path.  A packet of one
-link's capture is found in the other's by its direction, what it is, its place in the stream, its size and what it
-acknowledges. Several that are alike (sent again, repeated acknowledgments) are taken in order; where one of them got lost,
-what arrived is the latest that had been sent by then.  Where segmentation differs between the links, a packet arrives with
-the last of those that carry its bytes.
+link's capture is found in the other's by its direction, kind, place in the stream, size and acknowledgment.  Several packets
+that are alike (sent again, repeated acknowledgments) are matched in order.  If one of them got lost, the packet that arrived is
+the latest that had been sent by then.  Where segmentation differs between the links, a packet arrives with the last of those
+that carry its bytes.
 
-Clocks: where each host has one of its own, the server's is set so that the fastest packet takes as long there as back.  That
-is for drawing alone; no statistic depends on it.
+Clocks: where each host has its own clock, the server's is shifted so that the fastest packet takes the same time there and
+back.  Only drawings use this; no statistic depends on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Exchange: TypeAlias = tuple[str, int, str, int, int]
-"""What it is called at both links: see NAMES."""
+"""The identity of an exchange at both links: the columns NAMES."""
 PacketRow = TypedDict(
     "PacketRow",
     {
@@ -39,27 +39,27 @@ PacketRow = TypedDict(
         "time_ns": int,
     },
 )
-"""What is read of a row of ``step_packets``."""
+"""The columns of ``step_packets`` that are used."""
 StepRow: TypeAlias = Mapping[str, object]
 """A row of ``steps``."""
 Key: TypeAlias = tuple[str, str, int, int, int | None]
 DISORDER_NS = 10_000
-"""By so much two captures of one machine may stamp a packet in the wrong order."""
+"""Two captures of one machine may stamp a packet in the wrong order by this much."""
 MOST_PACKETS = 2048
-"""The core keeps so many of an exchange."""
+"""The packets of an exchange that the core keeps."""
 _CLASSES = {"Y": "S", "E": "P", "X": "P", "Z": "F"}
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """One packet of a request; times are in nanoseconds from the request's first packet on."""
+    """One packet of a request; times are in nanoseconds since the request's first packet."""
 
     from_client: bool
     kind: str
     """Its letter, the server's in lower case."""
     payload_bytes: int
     wire_packets: int
-    """Packets on the wire that it stands for."""
+    """The packets on the wire that it stands for."""
     acknowledges: int | None
     client_ns: int | None
     """When the client's link saw it; None where it did not."""
@@ -67,7 +67,7 @@ class Packet:
 
     @property
     def sent_ns(self) -> int:
-        """When the sender's link saw it; the receiver's, where only that did."""
+        """Return when the sender's link saw it, or the receiver's if only that did."""
         first, second = (self.client_ns, self.server_ns) if self.from_client else (self.server_ns, self.client_ns)
         known = first if first is not None else second
         assert known is not None, "one of the two saw it"
@@ -75,7 +75,7 @@ class Packet:
 
     @property
     def arrived_ns(self) -> int | None:
-        """When the receiver's link saw it."""
+        """Return when the receiver's link saw it."""
         return self.server_ns if self.from_client else self.client_ns
 
     @property
@@ -93,7 +93,7 @@ class Span:
     end_ns: int
 
     def holds(self, packet: Packet) -> bool:
-        """Return whether it was sent or arrived in it; those that begin or end it too."""
+        """Return whether the packet was sent or arrived in the span, ends included."""
         times = (packet.client_ns, packet.server_ns)
         return any(ns is not None and self.begin_ns <= ns <= self.end_ns for ns in times)
 
@@ -104,14 +104,14 @@ class Request:
 
     seen: Seen
     packets: tuple[Packet, ...]
-    """In the order in which they were sent."""
+    """Ordered by when they were sent."""
     spans: tuple[Span, ...]
-    """Of a step that is there and back, one span each way."""
+    """A step that is there and back has one span each way."""
     durations_ns: Mapping[str, int]
     """Step -> how long it took."""
     pattern: str
     is_cut: bool
-    """There were more packets than are kept."""
+    """True if there were more packets than are kept."""
 
     @property
     def total_ns(self) -> int:
@@ -124,7 +124,7 @@ class Samples:
 
     table: pa.Table
     kinds: npt.NDArray[np.uint8]
-    """A letter's code a row."""
+    """The letter's code of each row."""
     times_ns: npt.NDArray[np.int64]
     bounds: Mapping[tuple[str, str], Mapping[Exchange, tuple[int, int]]]
     """(run, link) -> exchange -> its first row, and the row after its last."""
@@ -164,7 +164,7 @@ def samples(table: pa.Table) -> Samples:
 
 
 def together(captures: Sequence[pa.Table]) -> Samples:
-    """Return those of the tables of one or two captures, the client's first, as of the links of a run without a name."""
+    """Return the samples of one or two captures (the client's first) as the links of a run without a name."""
     import pyarrow as pa
 
     links = ("client", "server")
@@ -180,8 +180,7 @@ def together(captures: Sequence[pa.Table]) -> Samples:
 def joined(
     seen: Seen, client: Sequence[PacketRow], server: Sequence[PacketRow], client_steps: StepRow, server_steps: StepRow | None
 ) -> Request:
-    """Return one request of the rows of ``step_packets`` and of its row of ``steps`` at each link; of the client's link alone
-    where there is no other."""
+    """Return one request, from its rows of ``step_packets`` and its row of ``steps`` at each link, or at the client's alone."""
     origin = client[0]["time_ns"]
     shift = origin
     if seen is Seen.CLIENT:
@@ -214,12 +213,12 @@ def joined(
 
 
 def _stations(row: StepRow, origin: int) -> dict[str, int]:
-    """Station -> nanoseconds since the request's first packet, of those that are known."""
-    found = {
+    """Return known station -> nanoseconds since the request's first packet."""
+    times = {
         name: at - origin for name, at in row.items() if name.endswith("_ns") and name != "silence_ns" and isinstance(at, int)
     }
-    end = next((found[name] for name in ENDS if name in found), None)
-    return found if end is None else {**found, "end_ns": max(end, found.get("response_end_ns", end))}
+    end = next((times[name] for name in ENDS if name in times), None)
+    return times if end is None else {**times, "end_ns": max(end, times.get("response_end_ns", end))}
 
 
 def _key(row: PacketRow) -> Key:
@@ -235,8 +234,8 @@ def _grouped(rows: Sequence[PacketRow]) -> dict[Key, list[PacketRow]]:
 
 
 def _offset_ns(client: Sequence[PacketRow], server: Sequence[PacketRow]) -> int:
-    """By how much the server's clock is ahead, if the fastest packet takes as long there as back; packets that were seen as
-    often at both links tell."""
+    """Return by how much the server's clock is ahead if the fastest packet takes the same time there and back. Only packets
+    seen equally often at both links are used."""
     there, back = list[int](), list[int]()
     others = _grouped(server)
     for key, ours in _grouped(client).items():
@@ -276,22 +275,22 @@ def _packets(client: Sequence[PacketRow], server: Sequence[PacketRow]) -> Iterat
 
 
 def _in_order(sent: Sequence[PacketRow], received: Sequence[PacketRow]) -> dict[int, int]:
-    """Place among the sent -> place among the received."""
+    """Return place among the sent -> place among the received."""
     if len(sent) == len(received):
         return {at: at for at in range(len(sent))}
-    found, at = dict[int, int](), len(sent) - 1
+    matched, at = dict[int, int](), len(sent) - 1
     for place in reversed(range(len(received))):
         while at >= 0 and sent[at]["time_ns"] > received[place]["time_ns"] + DISORDER_NS:
             at -= 1
         if at < 0:
             break
-        found[at] = place
+        matched[at] = place
         at -= 1
-    return found
+    return matched
 
 
 def _carries(received: PacketRow, sent: PacketRow) -> bool:
-    """Some of its bytes, not before it was sent."""
+    """Return whether a received packet has some of the sent one's bytes, and was not seen before it."""
     if received["from"] != sent["from"] or received["time_ns"] < sent["time_ns"] - DISORDER_NS:
         return False
     begin, end = sent["position"], sent["position"] + sent["payload_bytes"]

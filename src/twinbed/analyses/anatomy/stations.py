@@ -1,11 +1,11 @@
-"""What one host's kernel and programs saw of requests: the instrument ``stations``, joined by connection and sequence number.
+"""Join the records of one host's kernel and programs (instrument ``stations``) to requests, by connection and sequence number.
 
-A packet is found by its connection and a byte that it holds, a call by the byte that it moved: copied_seq after a read, and
-write_seq after a write, with the number of bytes, tell which those were.  Nothing is joined by nearness in time, so that
-several connections at once cannot be confused.  What is not found is not known.
+A packet is found by its connection and a byte that it holds.  A call is found by the bytes that it moved: copied_seq after a
+read, or write_seq after a write, with the number of bytes.  Nothing is joined by nearness in time, so concurrent connections
+cannot be confused.  A record that is not found is unknown.
 
-A thread comes to what a socket holds where its first waiting call since then returns, or, where it waited in the read itself,
-where that returns; one that was busy with something else comes to it where it enters the read.
+When does a thread reach the data in a socket?  When its first waiting call since then returns; if it waited in the read itself,
+when the read returns; if it was busy with something else, when it enters the read.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class _Rows:
     def holding(
         self, connection: npt.NDArray[np.int64], byte: npt.NDArray[np.int64], *, after: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Return of each pair the first row of the connection that holds the byte with that sequence number, -1 where none
-        does. ``after``: rows say where the stream stands after their bytes."""
+        """Return for each pair the first row of the connection that holds the byte with that sequence number, -1 if none does.
+        ``after``: a row's sequence number is that after its bytes."""
         moved = self.bytes > 0
         rows = np.flatnonzero(moved)
         if not len(rows):
@@ -107,7 +107,7 @@ class _Rows:
         byte = byte % MODULUS
 
         def at(most: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-            """Return the row that begins last, but no later than at that number; of packets that were sent again the first."""
+            """Return the row that begins last, up to that number; the first of packets that were sent again."""
             last = np.searchsorted(keys, connection * MODULUS + most, side="right") - 1
             first = np.searchsorted(keys, keys[np.maximum(last, 0)], side="left")
             found = rows[first]
@@ -115,14 +115,14 @@ class _Rows:
             return np.where(holds & ((byte - start[order][first]) % MODULUS < self.bytes[found]), found, -1)
 
         found = at(byte)
-        # Numbers wrap: the one that begins last of all may go on at 0.
+        # Numbers wrap: the row that begins last of all may continue at 0.
         return np.where(found >= 0, found, at(np.full(len(byte), MODULUS - 1)))
 
     def next_of(
         self, owner: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], from_ns: Times, times: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Return of each pair the owner's first row at or after a time, -1 where there is none. ``owner`` and ``times``: of
-        rows."""
+        """Return for each pair the owner's first row at or after a time, -1 if there is none. ``owner`` and ``times`` have a
+        value for each row."""
         return self._neighbour(owner, wanted, from_ns, times, step=0)
 
     def last_of(
@@ -136,7 +136,7 @@ class _Rows:
     ) -> npt.NDArray[np.int64]:
         if not len(self):
             return np.full(len(wanted), -1)
-        # An owner's rows lie together, by time; a time is its rank among all.
+        # Sort an owner's rows together, by time; a time is its rank among all.
         order = np.lexsort((times, owner))
         ranks = np.sort(times)
         stride = len(times) + 1
@@ -158,20 +158,20 @@ _NOTHING = _Rows(*(_EMPTY for _ in range(7)))
 
 
 def came(host: Host, connection: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> dict[str, Times]:
-    """Return what came in, up to the byte ``last``: softirq, socket, wake, read (when that returned)."""
+    """Return the times of incoming data, up to the byte ``last``: softirq, socket, wake, read (when it returned)."""
     at = {name: host.of(name).holding(connection, last) for name in IN}
     reads = host.of("read")
     read = reads.holding(connection, last, after=True)
     softirq, socket = (host.of(name).times(at[name]) for name in IN)
     entered, done = reads.times(read), reads.ends(read)
     woke = _woke(host, reads.threads(read), socket, done)
-    # A thread that waited in the read itself, or was busy.
+    # The thread waited in the read itself, or was busy.
     itself = done.where(entered.ns <= socket.ns, entered)
     return {"softirq": softirq, "socket": socket, "wake": woke.where(woke.known, itself).only(done.known), "read": done}
 
 
 def _woke(host: Host, thread: npt.NDArray[np.int64], since: Times, until: Times) -> Times:
-    """The thread's first return from a call that waits, after the one time and before the other."""
+    """Return the thread's first return from a waiting call, after ``since`` and up to ``until``."""
     waits = host.of("wait")
     at = waits.next_of(waits.thread, thread, since, waits.end_ns)
     found = waits.ends(at)
@@ -179,14 +179,14 @@ def _woke(host: Host, thread: npt.NDArray[np.int64], since: Times, until: Times)
 
 
 def went(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> dict[str, Times]:
-    """Return what went out from the byte ``first``: write (when that was entered), qdisc, driver."""
+    """Return the times of outgoing data from the byte ``first``: write (when it was entered), qdisc, driver."""
     writes = host.of("write")
     write = writes.times(writes.holding(connection, first, after=True))
     return {"write": write} | {name: host.of(name).times(host.of(name).holding(connection, first)) for name in OUT}
 
 
 def opened(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> dict[str, Times]:
-    """Return, of a client before its first byte, softirq and socket (of the SYN-ACK), wake, write, qdisc, driver."""
+    """Return a client's times before its first byte: softirq and socket (of the SYN-ACK), wake, write, qdisc, driver."""
     out = went(host, connection, first)
     answers = {name: _flagged(host, name, SYN) for name in IN}
     found = {
@@ -203,13 +203,13 @@ def opened(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.
 
 
 def accepted(host: Host, connection: npt.NDArray[np.int64], until: Times) -> dict[str, Times]:
-    """Return, of a server before its socket took the request, softirq (of the SYN), qdisc and driver (of the SYN-ACK)."""
+    """Return a server's times before its socket took the request: softirq (of the SYN), qdisc and driver (of the SYN-ACK)."""
     stations = {name: _flagged(host, name, SYN) for name in ("softirq", *OUT)}
     return {name: rows.times(rows.last_of(rows.connection, connection, until, rows.time_ns)) for name, rows in stations.items()}
 
 
 def closed(host: Host, connection: npt.NDArray[np.int64], since: Times) -> dict[str, Times]:
-    """Return, of a client after it read the answer, write (when it entered the close), qdisc and driver (of the FIN)."""
+    """Return a client's times after it read the answer: write (when it entered the close), qdisc and driver (of the FIN)."""
     closes = host.of("close")
     entered = closes.times(closes.next_of(closes.connection, connection, since, closes.time_ns))
     found = {"write": entered}
@@ -229,11 +229,11 @@ class Offset:
     """How far a host's clock is ahead of the captures', as packets bound it."""
 
     base_ns: int
-    """By the host's clock."""
+    """A time by the host's clock."""
     offset_s: float
-    """Then."""
+    """The offset at ``base_ns``."""
     drift: float
-    """In seconds a second of the captures' clock."""
+    """Seconds for each second of the captures' clock."""
     bound_s: float
     """The largest possible error."""
 
@@ -249,9 +249,9 @@ NO_OFFSET = Offset(0, 0.0, 0.0, 0.0)
 
 
 def offset(incoming: list[tuple[Times, Times]], outgoing: list[tuple[Times, Times]]) -> Offset | None:
-    """Return a host's clock less the captures': each packet leaves the driver before its link is captured, and reaches the
-    softirq after, whatever the clocks say (statistics/two_clocks).  Pairs are (captured, seen by the host).  None where packets
-    do not bound it."""
+    """Return a host's clock less the captures'; None if packets do not bound it. Pairs are (captured, seen by the host).
+
+    A packet leaves the driver before it is captured, and reaches the softirq after (statistics/two_clocks)."""
     base, ahead = None, 0
     arrays: list[list[npt.NDArray[np.float64]]] = [[], [], [], []]
     for way, pairs in enumerate((incoming, outgoing)):
@@ -262,7 +262,7 @@ def offset(incoming: list[tuple[Times, Times]], outgoing: list[tuple[Times, Time
                 continue
             if base is None:
                 base, ahead = int(link[0]), int(host[0] - link[0])
-            # Less the first difference, so that floats are exact to the nanosecond.
+            # Subtract the first difference, so that floats are exact to the nanosecond.
             apart = ((host - link - ahead) * 1e-9).astype(np.float64)
             at = ((link - base) * 1e-9).astype(np.float64)
             arrays[2 * way].append(at)

@@ -1,10 +1,10 @@
-"""The steps that the time of a request consists of, from the stations that captures show.  Numpy alone.
+"""The steps of a request, from the stations that captures show.  Uses numpy alone.
 
-A station is a packet seen at the client's link or at the server's.  Steps lie between stations that follow one another, so that
-they add up to the time from a request's first packet to its end.  Where both links were captured by one clock, each station has
-its place.  Where each host has a clock of its own, a step from one to the other would hold the difference of the clocks: ways
-there and back are then taken together, in which it cancels, so that no step depends on how well the clocks agree.  Where only
-the client's link was captured, what lies behind it is one step.
+A station is a packet seen at the client's link or at the server's.  Steps lie between consecutive stations, so they add up to
+the time from a request's first packet to its end.  If both links were captured by one clock, each station has its place.  If
+each host has its own clock, a step from one host to the other would contain the difference of the clocks.  Ways there and back
+are then added, so that it cancels: no step depends on how well the clocks agree.  If only the client's link was captured,
+everything behind it is one step.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Seconds: TypeAlias = npt.NDArray[np.float64]
-"""A row an exchange; NaN where it is not known."""
+"""A row an exchange; NaN where unknown."""
 NAMES = ("client_address", "client_port", "server_address", "server_port", "request_sequence")
-"""What an exchange is called in both captures."""
-
-
+"""The columns that identify an exchange in both captures."""
 ENDS = ("next_ns", "client_fin_ns", "server_fin_ns", "reset_ns")
-"""What ends a request, the first of these that is known."""
+"""The possible ends of a request; the first that is known counts."""
 
 
 class Seen(StrEnum):
@@ -43,7 +41,7 @@ class Seen(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step; its parts are (link, from, to), whose times are added, or taken off where ``sign`` is -1."""
+    """One step. The times of its parts are added, or subtracted where the sign is -1."""
 
     name: str
     title: str
@@ -58,7 +56,7 @@ def _between(name: str, title: str, where: str, link: str, station: str, to_link
 
 
 def _less(name: str, title: str, begins: str, ends: str, server_begins: str, server_ends: str) -> Step:
-    """What the client's link sees, less what of it passes at the server's."""
+    """Return the step that the client's link sees, less its part behind the server's link."""
     parts = ((1, "client", begins, "client", ends), (-1, "server", server_begins, "server", server_ends))
     return Step(name, title, "path", parts)
 
@@ -104,7 +102,7 @@ STEPS: Mapping[Seen, Sequence[Step]] = {
     ),
 }
 HANDSHAKE = ("syn", "accept", "syn_back", "handshake", "ask")
-"""Steps of a connection's first request alone."""
+"""Steps that only a connection's first request has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +116,15 @@ class Requests:
     ends_ns: npt.NDArray[np.int64]
     patterns: Sequence[str]
     incomplete: int
-    """Requests that lack a step: no answer, or a packet that no capture holds."""
+    """Requests that lack a step: no answer, or a packet that no capture has."""
     disordered: int
-    """Requests with a step that ended before it began: an answer to half a request, or clocks that do not agree."""
+    """Requests with a step that ended before it began: an answer to half a request, or clocks that disagree."""
     rows: npt.NDArray[np.int64]
-    """Which rows of the client's table they are."""
+    """Their rows of the client's table."""
 
     @property
     def total(self) -> Seconds:
-        """From the first packet to the end."""
+        """Return the times from the first packet to the end."""
         seconds: Seconds = np.sum(list(self.durations.values()), axis=0)
         return seconds
 
@@ -135,7 +133,7 @@ class Requests:
 
 
 def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
-    """Return the steps of the requests on one link, whose other end's table is ``server``. Tables as ``steps`` has them."""
+    """Return the steps of the requests on one link. ``client`` and ``server``: the tables ``steps`` of both ends."""
     times = packet_times(client, None if seen is Seen.CLIENT else server)
     opens = times["client", "syn_ns"].known
     whole = np.array(client["complete"].to_pylist(), dtype=object) == True  # noqa: E712 -- None is not
@@ -150,7 +148,7 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
             seconds += sign * (to.ns - begin.ns) * 1e-9
             there &= begin.known & to.known
         if step.name in HANDSHAKE:
-            # A request on a connection that is open already has none.
+            # A request on an open connection has no handshake.
             seconds, there = np.where(opens, seconds, 0.0), there | ~opens
         known &= there
         sound &= ~there | (seconds >= 0)
@@ -170,14 +168,14 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
 
 
 Stations: TypeAlias = dict[tuple[str, str], "Times"]
-"""(link, station) -> its times, a row an exchange of the client's table."""
+"""(link, station) -> its times, a row for each exchange of the client's table."""
 
 
 def packet_times(client: pa.Table, server: pa.Table | None) -> Stations:
-    """Return when each exchange of the client's table was at each station of both links; ``end_ns`` is when a request ends."""
+    """Return the time of each exchange of the client's table at each station of both links; ``end_ns``: the request's end."""
     times = {("client", name): column(client, name) for name in _COLUMNS}
     end = _first_of(*(times["client", name] for name in ENDS))
-    # Who asks again or closes before the answer's end, as pipelined requests do, is not waited for.
+    # A pipelined request asks again or closes before the answer's end: it ends with the answer.
     times["client", "end_ns"] = Times(np.maximum(end.ns, times["client", "response_end_ns"].ns), end.known)
     if server is not None:
         at = _places(client, server)
@@ -208,7 +206,7 @@ class Times:
 
 
 def column(table: pa.Table, name: str) -> Times:
-    """Return a column of whole numbers, of which some are null."""
+    """Return a column of whole numbers, some of them null."""
     values = table[name].combine_chunks()
     return Times(
         np.asarray(values.fill_null(0), dtype=np.int64), ~np.asarray(values.is_null().to_numpy(zero_copy_only=False), bool)
@@ -216,7 +214,7 @@ def column(table: pa.Table, name: str) -> Times:
 
 
 def _first_of(*times: Times) -> Times:
-    """The first that is known, in the order given."""
+    """Return the first known time, in the given order."""
     ns, known = times[0].ns, times[0].known
     for each in times[1:]:
         ns, known = np.where(known, ns, each.ns), known | each.known
@@ -224,14 +222,14 @@ def _first_of(*times: Times) -> Times:
 
 
 def _taken(times: Times, at: npt.NDArray[np.int64]) -> Times:
-    """The rows at these places; -1 is none."""
+    """Return the rows at these places; -1 is none."""
     if not len(times.ns):
         return Times(np.zeros(len(at), np.int64), np.zeros(len(at), bool))
     return Times(times.ns[at], times.known[at] & (at >= 0))
 
 
 def _places(client: pa.Table, server: pa.Table) -> npt.NDArray[np.int64]:
-    """Of each row of ``client`` the row of ``server`` that is the same exchange, -1 where there is none."""
+    """Return for each row of ``client`` the row of ``server`` with the same exchange, -1 if there is none."""
     rows = {name: at for at, name in enumerate(zip(*(server[name].to_pylist() for name in NAMES), strict=True))}
     return np.array(
         [rows.get(name, -1) for name in zip(*(client[name].to_pylist() for name in NAMES), strict=True)], dtype=np.int64
@@ -242,15 +240,16 @@ def users(begins_ns: npt.NDArray[np.int64], ends_ns: npt.NDArray[np.int64]) -> i
     """Return the most requests that were under way at once."""
     at = np.concatenate([begins_ns, ends_ns])
     change = np.concatenate([np.ones(len(begins_ns), int), -np.ones(len(ends_ns), int)])
-    # One that ends as another begins is not beside it.
+    # A request that ends as another begins does not overlap it.
     order = np.lexsort((change, at))
     return int(np.cumsum(change[order]).max(initial=0))
 
 
 def between_s(each: Requests) -> float | None:
-    """Return what lies between one request and the next of the same client, on average: with so many at once as there ever
-    were, a closed loop has a cycle of their number times the run's length over the requests, and what of it no request takes is
-    between them. None of fewer than two requests."""
+    """Return the mean time between requests of the same client, in a closed loop; None for fewer than two requests.
+
+    A cycle lasts the largest number of concurrent requests times the run's length over the number of requests. The part of the
+    cycle without a request lies between requests."""
     if len(each) < 2:
         return None
     span_s = float(each.ends_ns.max() - each.begins_ns.min()) * 1e-9

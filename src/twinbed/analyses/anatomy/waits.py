@@ -1,10 +1,10 @@
-"""Timers that requests met: what ended a wait, whose timer it was, and in which step it lies.
+"""Timers that requests met: which timer ended a wait, on which host, and in which step.
 
-In: the table ``step_waits``, a row a wait and link (kind, from, end_ns, wait_ns; rules and sources are those of the core's
-``readers/http/waits``).  A host's timers are read at its own link, where it is seen that a packet is sent again.  Where the
-client's link alone was captured, the server's are those that passed it.
+In: the table ``step_waits``, a row for each wait and link (kind, from, end_ns, wait_ns; rules and sources: the core's
+``readers/http/waits``).  A host's timers are read at its own link, where a repeated packet is visible.  If only the client's
+link was captured, the server's timers are those visible there.
 
-Waits are not added to steps: they lie in them.  A delayed acknowledgment alone holds nobody up.
+Steps include their waits.  A delayed acknowledgment alone delays nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS = {
     "delayed_acknowledgment": "delayed acknowledgment",
 }
 AFTER = "after"
-"""In none of the steps: behind the end of the request, as a FIN that is sent again."""
+"""In no step: after the end of the request, such as a FIN that is sent again."""
 _FOLLOWING: Mapping[Seen, Mapping[str, Sequence[tuple[str, str]]]] = {
     Seen.APART: {
         "client": (
@@ -46,7 +46,7 @@ _FOLLOWING: Mapping[Seen, Mapping[str, Sequence[tuple[str, str]]]] = {
         ),
     },
 }
-"""Where there is no clock for both links: the step that lies behind each station of a link."""
+"""Without one clock for both links: station of a link -> the step that follows it."""
 
 Place: TypeAlias = tuple[str, str, str]
 """(kind, client or server, step)"""
@@ -54,13 +54,13 @@ Place: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of one run."""
+    """The waits of one run."""
 
     requests: int
     met: Mapping[Place, int]
     """Requests with such a wait."""
     seconds: Mapping[Place, tuple[float, ...]]
-    """Each wait."""
+    """The length of each wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,19 @@ class Timer:
     whose: str
     step: str
     share: float
-    """Of requests: the mean over runs of each run's share."""
+    """The share of requests: the mean over runs of each run's share."""
     waits: int
     mean_s: float
-    """Of a wait, over all runs."""
+    """The mean wait over all runs."""
 
     @property
     def place(self) -> Place:
-        """Its kind, whose it is, and the step in which it lies."""
+        """Return the timer's kind, host and step."""
         return self.kind, self.whose, self.step
 
 
 def counted(client: pa.Table, server: pa.Table | None, requests: Requests, waits: Mapping[str, pa.Table], seen: Seen) -> Counts:
-    """Count the waits of the requests of one client's link. ``waits``: link (client, server) -> its rows of ``step_waits``."""
+    """Count the waits of the requests of one client's link. ``waits``: client or server -> its rows of ``step_waits``."""
     places = {name: at for at, name in enumerate(zip(*(client[name].to_pylist() for name in NAMES), strict=True))}
     kept = set(requests.rows.tolist())
     times = packet_times(client, None if seen is Seen.CLIENT else server)
@@ -102,7 +102,7 @@ def counted(client: pa.Table, server: pa.Table | None, requests: Requests, waits
 
 
 def _step(times: Stations, at: int, link: str, ns: int, seen: Seen) -> str:
-    """Where a wait lies that ended at ``ns`` by the link's clock."""
+    """Return the step of a wait that ended at ``ns`` by the link's clock."""
     found = AFTER
     if seen is not Seen.BOTH:
         for station, following in _FOLLOWING[seen][link]:

@@ -1,7 +1,8 @@
-"""The anatomy as a section: what makes a testbed's requests longer, its steps, whose time they are, timers and packets."""
+"""Write the anatomy as a section: what makes a testbed's requests longer, its steps, whose time they are, timers, packets."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
@@ -23,19 +24,18 @@ TITLE = "Anatomy of a request"
 MOST = 3
 """Steps that a sentence names."""
 LEAST = 0.05
-"""Share of the difference from which a step is worth naming."""
+"""A step with less than this share of the difference is not named."""
 SYMBOLS = {Verdict.EQUIVALENT: "= equivalent", Verdict.DIFFERENT: "≠ different", Verdict.INCONCLUSIVE: "? inconclusive"}
 SHARES = (0.5, 0.9, 0.99)
 TIMERS = (
-    "What ended waits, by packets alone: share of requests that met it, and how long the wait was. Waits lie in steps, not "
-    "beside them. A delayed acknowledgment alone holds nobody up."
+    "The timers that ended waits, from packets alone: the share of requests that met one, and the mean wait. Steps include "
+    "their waits. A delayed acknowledgment alone delays nothing."
 )
 
 
 def section(result: Anatomy) -> Section:
-    """Return what there is to say of the steps of requests."""
-    first, *rest = sentences(result)
-    items: list[Item] = [*_for_programs(result), tuple(rest), caption(result), *draw.waterfall(result)]
+    """Return the section: the largest step, differences, then steps, timers, ladders and patterns."""
+    items: list[Item] = [*_for_programs(result), tuple(sentences(result)), caption(result), *draw.waterfall(result)]
     items += [table for cell in result.cells if (table := _groups(result, cell)) is not None]
     items += [_steps(result, cell, at) for at, cell in enumerate(result.cells, start=1)]
     for at, cell in enumerate(result.cells, start=1):
@@ -46,11 +46,11 @@ def section(result: Anatomy) -> Section:
         f"{_where(each.cell)}{pattern_sentence(each.testbed, each.patterns)}" for each in result.requests if each.patterns
     ]
     items.append(Section("anatomy-patterns", "Patterns of packets", items=(tuple(patterns),), folded=True))
-    return Section("anatomy", TITLE, first, items, kicker="Where the time of a request goes, step by step")
+    return Section("anatomy", TITLE, largest_step(result), items, kicker="Where the time of a request goes, step by step")
 
 
 def _at(cell: Mapping[str, Level]) -> str:
-    """Return what a title says of a cell, where there are several."""
+    """Return the end of a title: the cell, if there are factors."""
     return f": {cell_title(cell)}" if cell else ""
 
 
@@ -59,7 +59,7 @@ def _where(cell: Mapping[str, Level]) -> str:
 
 
 def _for_programs(result: Anatomy) -> Iterator[Table]:
-    """Yield a row a difference, a step, a group of parts, a pattern and a timer, of each cell and testbed."""
+    """Yield the tables of differences, steps, groups of parts, patterns and timers."""
     yield _table(
         "differences",
         [*result.differences, *result.part_differences],
@@ -133,13 +133,13 @@ def _quantiles() -> Iterator[Column]:
 
 
 def _part_of(step: str) -> str | None:
-    """Return the step that it is a part of."""
+    """Return the step of a part; None for a step."""
     whole, _, part = step.rpartition(".")
     return whole if part != step else None
 
 
 def _steps(result: Anatomy, cell: Mapping[str, Level], at: int) -> Section:
-    """Return the steps of one cell: a table for each testbed but the reference, beside which it stands."""
+    """Return the steps of one cell: a table for each testbed, with the reference's times."""
     own = result.of(cell)
     others = [each for each in own if each.testbed != result.reference] or own
     tables = [_step_table(result, each, f"anatomy-{at}-{number}") for number, each in enumerate(others, start=1)]
@@ -174,7 +174,7 @@ def _against(differences: Mapping[str, Difference], scale: UnitScale, level: str
         ratios[step] = ratio_with_interval(each.ratio, *bounds)
         verdicts[step] = SYMBOLS[each.verdict] if each.verdict else ""
     yield Column(head="longer by", format=str, value=longer.get)
-    yield Column(head=f"ratio [{level} interval]", format=str, value=ratios.get)
+    yield Column(head=f"ratio [{level} CI]", format=str, value=ratios.get)
     yield Column(head="verdict", format=str, value=verdicts.get)
 
 
@@ -183,7 +183,7 @@ def _half(interval: Interval | None, scale: UnitScale) -> float | None:
 
 
 def _groups(result: Anatomy, cell: Mapping[str, Level]) -> Table | None:
-    """Return a row a group of parts, for each testbed its time and its share; None where no testbed has parts."""
+    """Return the time and share of each group of parts on each testbed; None where no testbed has parts."""
     own = [each for each in result.of(cell) if each.groups]
     if not own:
         return None
@@ -195,9 +195,9 @@ def _groups(result: Anatomy, cell: Mapping[str, Level]) -> Table | None:
         columns.append(Column(head=each.testbed, unit=scale.unit, format=number, value=means.get))
         columns.append(Column(head="share", format=lambda part: share(round(part, 3)), value=shares.get))
     counts = ", ".join(f"{each.split} of {each.requests} on {each.testbed}" for each in own)
-    text = f"Of the requests whose steps all have their parts: {counts}."
+    text = f"Only requests whose steps all have their parts: {counts}."
     names = list(dict.fromkeys(times.step for each in own for times in each.groups))
-    return Table("whose", f"Whose time a request's is{_at(cell)}", text, columns, names)
+    return Table("whose", f"Who uses the time of a request{_at(cell)}", text, columns, names)
 
 
 def timers(of: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]) -> Table | None:
@@ -208,8 +208,8 @@ def timers(of: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]) -> Tabl
         return None
     columns = [
         Column(head="Timer", value=lambda place: KINDS[place[0]]),
-        Column(head="whose", value=lambda place: place[1]),
-        Column(head="in the step", value=lambda place: titles.get(place[2], "after it")),
+        Column(head="host", value=lambda place: place[1]),
+        Column(head="in the step", value=lambda place: titles.get(place[2], "after the request")),
     ]
     for testbed, own in of.items():
         shares = dict.fromkeys(places, percent(0)) | {each.place: percent(each.share) for each in own}
@@ -221,32 +221,53 @@ def timers(of: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]) -> Tabl
 
 
 def caption(result: Anatomy) -> str:
-    """Return how steps were seen, and what verdicts rest on."""
+    """Return how steps were measured, and how verdicts were reached."""
     views = {
-        "both": "seen at both links by one clock",
-        "apart": "seen at both hosts by a clock each: ways there and back are taken together, in which the clocks cancel",
-        "client": "seen at the client's link alone: what lies behind it is one step",
+        "both": "captured at both links by one clock",
+        "apart": "captured at both hosts by two clocks. Ways there and back are added, so that the clocks cancel",
+        "client": "captured at the client's link alone. Everything behind it is one step",
     }
-    how = "within blocks" if any(each.paired for each in result.differences) else "as of independent runs"
+    how = "within blocks" if any(each.paired for each in result.differences) else "as independent runs"
     has_between = any(each.of(BETWEEN) for each in result.requests)
-    closed = " What lies between requests is the rest of the clients' time." if has_between else ""
+    closed = " The time between requests is the rest of the clients' time." if has_between else ""
     finer = (
-        " Parts of steps (–) are means over the requests of which every station was seen, and have a correction of their own."
+        " Parts of steps (–) are means over the requests with every station, and have a correction of their own."
         if result.parts
         else ""
     )
     return (
         f"Means over runs, {views[result.seen]}. The steps add up to the request.{closed}{finer} "
-        f"Differences have {share(result.confidence)} intervals; verdicts are on ratios at a margin of {share(result.margin)}, "
-        f"{how}."
+        f"Differences have {share(result.confidence)} confidence intervals (CI). Verdicts compare ratios {how}, at a margin of "
+        f"{share(result.margin)}."
     )
+
+
+def largest_step(result: Anatomy) -> str:
+    """Return the share of the largest step where a request differs most from the reference's: ``At payload 500B, 62 % of a
+    request on e1000 is “server: request in, first byte out”; on container 31 %.``"""
+    totals = [each for each in result.differences if each.step == TOTAL and each.ratio]
+    most = max(totals, key=lambda each: abs(math.log(each.ratio or 1.0)), default=None)
+    cell, testbed = (most.cell, most.testbed) if most else (result.requests[0].cell, result.requests[0].testbed)
+    own = {each.testbed: each for each in result.of(cell)}
+    steps = [each for each in own[testbed].times if each.step not in (TOTAL, BETWEEN)]
+    step = max(steps, key=lambda each: each.mean).step
+    parts = {name: _share_of(each, step) for name, each in own.items()}
+    where = f"At {cell_title(cell)}, " if cell else ""
+    text = f"{where}{parts.pop(testbed)} of a request on {testbed} is “{_title(result, step)}”"
+    other = f"; on {most.reference} {parts[most.reference]}" if most else ""
+    return f"{text}{other}."
+
+
+def _share_of(each: Requests, step: str) -> str:
+    own, whole = each.of(step), each.of(TOTAL)
+    return share(round(own.mean / whole.mean, 2)) if own and whole and whole.mean else "0 %"
 
 
 def sentences(result: Anatomy) -> Iterator[str]:
     """Yield one for each testbed and cell: ``payload 500B: a request takes 1.9 ± 0.2 ms longer on virtio than on container; 1.2
     ms more in “server: request in, first byte out”.``"""
     if not result.differences:
-        yield "Only one testbed has requests in its captures: there is nothing to compare."
+        yield "Nothing to compare: only one testbed has requests in its captures."
     for cell, testbed in result.compared:
         yield sentence(result, cell, testbed)
 
@@ -257,13 +278,18 @@ def sentence(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> str:
     total, between = own.pop(TOTAL, None), own.pop(BETWEEN, None)
     if total is None:
         return ""
-    text = f"{_where(cell)}a request takes {_longer(total)} on {testbed} than on {total.reference}"
+    if _is_clear(total):
+        text = f"{_where(cell)}a request takes {_longer(total)} on {testbed} than on {total.reference}"
+    else:
+        scale = unit_scale("s", [total.seconds])
+        size = f"{plus_minus(total.seconds / scale.factor, _half(total.interval, scale))} {scale.unit}"
+        text = f"{_where(cell)}cannot tell whether a request takes longer on {testbed} than on {total.reference} ({size})"
     if named := _named(own.values()):
         text += f"; {joined([_part(result, each) for each in named])}"
     if finer := _named(result.parts_of(cell, testbed).values()):
-        text += f"; of the hosts' time, {joined([_part(result, each) for each in finer])}"
+        text += f"; on hosts, {joined([_part(result, each) for each in finer])}"
     if between is not None and _is_clear(between):
-        text += f"; and its client {_longer(between)} between requests"
+        text += f"; clients pause {_longer(between)} between requests"
     return text + "."
 
 
@@ -275,8 +301,6 @@ def _is_clear(each: Difference) -> bool:
 def _longer(each: Difference) -> str:
     scale = unit_scale("s", [each.seconds])
     half = _half(each.interval, scale)
-    if not _is_clear(each):
-        return f"neither clearly longer nor shorter ({plus_minus(each.seconds / scale.factor, half)} {scale.unit})"
     word = "longer" if each.seconds > 0 else "shorter"
     return f"{plus_minus(abs(each.seconds) / scale.factor, half)} {scale.unit} {word}"
 

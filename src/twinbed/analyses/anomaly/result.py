@@ -1,21 +1,18 @@
-"""What ``anomaly`` returns."""
+"""The result of ``anomaly``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.show.table import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Anomalies:
-    """Each row has the levels of the factors other than N."""
+class Anomalies(Cautioned):
+    """Rows with the levels of the factors other than N."""
 
     faster: tuple[Row, ...]
-    """Each N against N = 1."""
+    """Each N, compared with N = 1."""
     counters: tuple[Row, ...]
-    """Every other metric against the rate, where a pair among several is faster."""
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Every other metric and its correlation with the rate, if a pair among several is faster."""

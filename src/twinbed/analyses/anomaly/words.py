@@ -1,25 +1,26 @@
-"""Say where a pair is faster among several than alone, and what moves with its rate."""
+"""Write where a pair is faster among several than alone, and which metrics move with its rate, as a section."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from twinbed.analyses.anomaly.result import Anomalies
-from twinbed.model.run import Level
+from twinbed.model.amount import amount
+from twinbed.model.run import Level, level_text
 from twinbed.show.numbers import bounds, figure, probability
 from twinbed.show.section import Section
 from twinbed.show.table import Column, Row, Table, cell_columns, plain
 
-TITLE = "A pair among N against a pair alone"
+TITLE = "A pair among N, compared with a pair alone"
 NUMBERS = ("n", "ratio", "low", "high", "p", "p_holm", "faster")
-"""Columns of the comparisons; those before them are levels."""
+"""Columns of the comparisons; earlier columns are levels."""
 MOST = 20
-"""Readers get so many counters."""
+"""Counters in the table for readers."""
 LIKELY = 0.05
 
 
 def section(result: Anomalies) -> Section:
-    """Return what there is to say of pairs that are faster among several."""
+    """Return the section of pairs that are faster among several."""
     moving = [row for row in result.counters if row["moves"]]
     return Section(
         "anomaly",
@@ -36,10 +37,18 @@ def section(result: Anomalies) -> Section:
 
 
 def _sentence(result: Anomalies, moving: int) -> str:
-    if not any(row["faster"] for row in result.faster):
-        return "Nowhere is a pair shown to be faster than alone."
+    """Return the largest gain over a pair alone, and how many metrics move with the rate."""
+    faster = [row for row in result.faster if row["faster"]]
+    if not faster:
+        return f"No pair is shown to be faster among several than alone ({amount(len(result.faster), 'comparison')})."
+    most = max(faster, key=lambda row: float(row["ratio"]))
     tested = sum(row["spearman"] is not None for row in result.counters)
-    return f"{moving} of {tested} other metrics move with the rate up to there, beyond what goes with work and time."
+    cell = "".join(f", {name} {level_text(level)}" for name, level in _levels(most).items())
+    return (
+        f"A pair is {100 * (float(most['ratio']) - 1):.3g} % faster among {most['n']} than alone{cell} ({len(faster)} of "
+        f"{len(result.faster)} comparisons show a gain). {moving} of {tested} other metrics move with the rate, beyond work "
+        "and time."
+    )
 
 
 def _faster(result: Anomalies) -> Table:
@@ -55,7 +64,7 @@ def _faster(result: Anomalies) -> Table:
         Column("p_holm", "p (Holm)", format=lambda value: probability(value) or ""),
         Column("faster"),
     )
-    return Table("faster", TITLE, "Rate of a pair among N over that of one alone.", columns, result.faster)
+    return Table("faster", TITLE, "Rate of a pair among N, divided by the rate of a pair alone.", columns, result.faster)
 
 
 def _moving(result: Anomalies, rows: list[Row]) -> Table:
@@ -76,8 +85,8 @@ def _moving(result: Anomalies, rows: list[Row]) -> Table:
         *(Column(head=head, format=_short, value=name) for head, name in numbers.items()),
     )
     caption = (
-        "Rank correlations with the rate of what work and time leave unexplained; elasticity: by how many per cent it changes"
-        " where the rate changes by one; then the shares that go with the work, the time, and the time of each pair."
+        "Rank correlations with the rate, of the part that work and time leave unexplained. Elasticity: the change in per cent"
+        " when the rate changes by one. Then: the shares that go with work, with time, and with the time of each pair."
     )
     return Table("", "What moves with the rate", caption, [each for each in columns if each.head], rows)
 
@@ -94,6 +103,6 @@ def _remarks(result: Anomalies, moving: list[Row]) -> Iterator[str]:
     if len(moving) > MOST:
         yield f"{len(moving) - MOST} more metrics move with the rate: --format csv --table counters."
     if forms := sum(row["not_tested"] is not None for row in result.counters):
-        yield f"{forms} other metrics are the rate, the work or the time in another form, and were not tested."
+        yield f"{forms} other metrics are another form of the rate, the work or the time, and were not tested."
     if moving and all(row["p_at_equal_n"] is None or row["p_at_equal_n"] > LIKELY for row in moving):
-        yield "None of them moves with the rate at equal N: what changes with N for a reason of its own looks the same."
+        yield "Cannot tell the cause of the gain: no metric moves with the rate at equal N; any change with N looks the same."

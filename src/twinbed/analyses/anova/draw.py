@@ -1,4 +1,4 @@
-"""Figures of an analysis of variance: effects, interactions, differences and residuals."""
+"""Draw an analysis of variance: effects, interactions, differences and residuals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from twinbed.show.quantities import UnitScale, unit_scale
 from twinbed.show.words import metric_name
 
 MOST_INTERACTIONS = 3
-"""The strongest pairs of factors that are drawn."""
+"""Pairs of factors that are drawn, the strongest first."""
 MOST_BARS = 45
 """Differences in a plot: all pairs of ten levels. A factor with more levels has them in the table only."""
 
@@ -51,7 +51,7 @@ def _unit(anova: Anova) -> str:
 
 
 def _value(anova: Anova, value: float) -> float:
-    """An effect or difference as it is shown: a factor where logarithms were analysed."""
+    """Return an effect or difference as shown: a factor if logarithms were analysed."""
     return math.exp(value) if anova.logarithm else value / unit_of(anova).factor
 
 
@@ -71,7 +71,7 @@ def effects(anova: Anova, most_bars: int) -> Iterator[Figure]:
         if 0 < len(bars) <= most_bars:
             axis = f"factor of {title(anova)}" if anova.logarithm else f"effect on {title(anova)}{_unit(anova)}"
             spec = partial(diagnostics.intervals, bars, axis, 1.0 if anova.logarithm else 0.0)
-            caption = f"Effects of {factor}, with intervals; coloured where the interval excludes no effect."
+            caption = f"Effects of {factor} with intervals. Coloured: the interval excludes no effect."
             yield _figure(anova, spec, caption, f"effects of {factor}")
 
 
@@ -81,12 +81,12 @@ def interactions(anova: Anova) -> Iterator[Figure]:
     for pair in sorted(strength, key=lambda term: -strength[term])[:MOST_INTERACTIONS]:
         points = list(_points(anova, pair))
         spec = partial(diagnostics.interaction, points, pair[0], f"{title(anova)}{_unit(anova)}", anova.logarithm)
-        caption = f"{term_text(pair)}: means of cells, a line for each {pair[1]}; parallel lines are no interaction."
+        caption = f"{term_text(pair)}: means of cells, a line for each {pair[1]}. Parallel lines mean no interaction."
         yield _figure(anova, spec, caption, f"means by {' and '.join(pair)}")
 
 
 def _points(anova: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
-    """Means of the cells of two factors, over the cells of the other factors, which count alike."""
+    """Yield the means of the cells of two factors, over equally weighted cells of the other factors."""
     at = [list(anova.factors).index(name) for name in pair]
     factor = unit_of(anova).factor
 
@@ -106,8 +106,8 @@ def differences(anova: Anova, of: Sequence[Difference], most_bars: int) -> Figur
     """Return the differences of one factor, of neighbours or of all pairs."""
     bars = [_bar(anova, pair_text(each), each.estimate, each.interval, each.simultaneous) for each in of[:most_bars]]
     axis = "ratio" if anova.logarithm else f"difference{_unit(anova)}"
-    cut = f" The first {most_bars}." if len(of) > most_bars else ""
-    caption = f"Thick: the interval of each pair; thin: all together ({of[0].method}); coloured: shown to differ.{cut}"
+    cut = f" Only the first {most_bars} are drawn." if len(of) > most_bars else ""
+    caption = f"Thick: the interval of each pair. Thin: all pairs together ({of[0].method}). Coloured: shown to differ.{cut}"
     spec = partial(diagnostics.intervals, bars, axis, 1.0 if anova.logarithm else 0.0)
     return _figure(anova, spec, caption, f"differences between levels of {of[0].factor}")
 
@@ -117,17 +117,17 @@ def residuals(anova: Anova, most_points: int) -> Iterator[Figure]:
     if anova.errors.sum_of_squares <= 0:
         return
     unit = " (logarithm)" if anova.logarithm else (f" [{anova.unit}]" if anova.unit else "")
-    some = f" {most_points:,} of {anova.n:,}." if anova.n > most_points else ""
+    some = f" {most_points:,} of {anova.n:,} are drawn." if anova.n > most_points else ""
     rows = diagnostics.thinned(anova.residuals, most_points)
     yield _figure(
         anova,
         partial(diagnostics.residuals, rows, unit),
-        f"Residuals against predicted values: equal variances look like a band of one width.{some}",
+        f"Residuals by predicted value. Equal variances form a band of one width.{some}",
         "residuals against predicted values",
     )
     yield _figure(
         anova,
         partial(diagnostics.normal_quantiles, rows, unit),
-        f"Normal Q-Q: residuals of normal errors lie along the line.{some}",
+        f"Normal Q-Q plot. Residuals of normal errors lie along the line.{some}",
         "normal Q-Q of residuals",
     )

@@ -1,4 +1,4 @@
-"""The analysis ``anova``: how much of a response's variation each factor and interaction accounts for.
+"""The analysis ``anova``: how much of a response's variation each factor and interaction explains.
 
 In: one row an observation with its levels.  Out: an ``Anova``.  Limits: factors are categorical and fixed, errors are
 independent; blocks are a factor like any other.  Sources: Jain (1991), chapters 17 to 23; see the other files of this folder
@@ -14,12 +14,10 @@ from typing import Literal
 import numpy as np
 from pydantic import ConfigDict, Field, field_validator
 
-from twinbed.analyses.anova import assumptions, differences, model, table, words
-from twinbed.analyses.anova import notes as remarks
-from twinbed.analyses.anova.estimates import estimates
-from twinbed.analyses.anova.model import Data
+from twinbed.analyses.anova import assumptions, model, table, words
+from twinbed.analyses.anova.estimates import differences, estimates
+from twinbed.analyses.anova.model import Data, Formula, parse
 from twinbed.analyses.anova.result import Alternative, Anova, Term, Unexplained, term_text
-from twinbed.analyses.anova.terms import Formula, parse
 from twinbed.contracts.analysis import Placed, RowsAnalysis
 from twinbed.metrics.metric import Layer
 from twinbed.model.error import TwinbedError
@@ -39,10 +37,10 @@ class AnovaParams(Placed):
     model_config = ConfigDict(populate_by_name=True)
 
     response: str | None = Field(
-        default=None, description="the metric, or column. Default for RESULTS: the first headline metric"
+        default=None, description="the metric or column. Default for RESULTS: the first headline metric"
     )
     factors: tuple[str, ...] = Field(
-        default=(), alias="factor", description="may be repeated. Default for RESULTS: all factors of the study"
+        default=(), alias="factor", description="a factor; may be repeated. Default for RESULTS: all factors of the study"
     )
     formula: str | None = Field(
         default=None,
@@ -50,21 +48,23 @@ class AnovaParams(Placed):
         description="the model, such as 'testbed * payload' or 'y ~ a + b + a:b'. Default: all interactions",
     )
     logarithm: bool | None = Field(
-        default=None, alias="log", description="analyse logarithms. Default: of positive ratio metrics of RESULTS"
+        default=None, alias="log", description="analyse logarithms. Default: yes for positive ratio metrics of RESULTS"
     )
     levels: tuple[str, ...] = Field(
         default=(), description="only these levels, in this order: NAME=LEVEL,LEVEL,...; may be repeated"
     )
-    type: Literal["I", "II", "III"] = Field(default="II", description="what each sum of squares is adjusted for")
-    model: Literal["auto", "2kr"] = Field(default="auto", description="2kr insists on a 2^k r design")
-    variances: Literal["auto", "equal", "unequal"] = Field(
-        default="auto", description="how variances are taken; auto asks Brown and Forsythe's test"
+    type: Literal["I", "II", "III"] = Field(
+        default="II", description="the type of sums of squares, by what each is adjusted for"
     )
-    keep: str | None = Field(default=None, description="a truncated model: only these of the terms")
+    model: Literal["auto", "2kr"] = Field(default="auto", description="2kr requires a 2^k r design")
+    variances: Literal["auto", "equal", "unequal"] = Field(
+        default="auto", description="the assumption on variances; auto follows Brown and Forsythe's test"
+    )
+    keep: str | None = Field(default=None, description="a truncated model: only these terms")
     drop_below: Share | None = Field(
         default=None, gt=0, lt=1, description="a truncated model: only terms of at least this share, such as 1%"
     )
-    confidence: Share = Field(default=0.95, gt=0.5, lt=1, description="of intervals and of the table's F")
+    confidence: Share = Field(default=0.95, gt=0.5, lt=1, description="the confidence of intervals and of the table's F")
 
     @field_validator("levels")
     @classmethod
@@ -81,11 +81,11 @@ class AnovaParams(Placed):
 
 
 MOST_EXPLAINED = 3
-"""A report shows what explains so many metrics."""
+"""The number of metrics that a report analyses."""
 
 
 def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
-    """Return the analyses of the application's first headline metrics; nothing where no factor varies."""
+    """Return the analyses of the application's first headline metrics; empty if no factor varies."""
     levels = [{"testbed": record.settings["testbed"]["name"], **record.levels} for record in source.records]
     if not any(level != levels[0] for level in levels):
         return ()
@@ -97,36 +97,36 @@ def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
             analyses.append(Unexplained(name, error.message))
             continue
         alone = one.errors.freedom == 0
-        analyses.append(Unexplained(name, "one value a cell, and so nothing to estimate errors from") if alone else one)
+        analyses.append(Unexplained(name, "one value a cell, so errors cannot be estimated") if alone else one)
     return tuple(analyses)
 
 
 class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
-    """How much of the variation of a response does each factor account for, and each interaction? The rest are errors.
+    """How much of a response's variation does each factor and interaction explain? The rest are errors.
 
-    Of the RESULTS of a study, or of a FILE of one row an observation: CSV, TSV or Parquet. Sums of squares, F and p; means,
-    effects and differences of levels with intervals; and whether the assumptions hold, with other tests where they do not.
-    Levels are categories, numbers too. Of a 2^k r design the sign table is shown as well. Replicates are what errors are
-    estimated from: without them there is no F.
+    Takes the RESULTS of a study, or a FILE with a row for each observation: CSV, TSV or Parquet. Prints sums of squares, F and
+    p, then means, effects and differences of levels with intervals. Tests the assumptions, and gives other tests if they fail.
+    Levels are categories, even numbers. A 2^k r design also gets the sign table. Errors are estimated from replicates: without
+    replicates there is no F.
 
     \b
-    twinbed analyse anova results/                                    all factors, the headline metric
-    twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
-    twinbed analyse anova loss.csv --response loss --factor receivers --confidence 99%
-    twinbed analyse anova loss.csv --response loss --factor receivers --levels receivers=6,7,8,9,10
-    twinbed analyse anova results/ --drop-below 1% -o anova.html      only what matters, as a page
+      twinbed analyse anova results/                                    all factors, the headline metric
+      twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
+      twinbed analyse anova loss.csv --response loss --factor receivers --confidence 99%
+      twinbed analyse anova loss.csv --response loss --factor receivers --levels receivers=6,7,8,9,10
+      twinbed analyse anova results/ --drop-below 1% -o anova.html      only the terms that matter, as a page
     """
 
     name = "anova"
     params = AnovaParams
-    epilog = "docs/analyse.md says what each number means, and when to believe it."
+    epilog = "docs/analyse.md explains each number, and when to trust it."
     table_names = ("variance", "effects", "signs", "means", "differences", "assumptions", "alternatives", "residuals")
 
     def columns(self, params: AnovaParams) -> tuple[str | None, Sequence[str]]:
         formula, response = _asked(params)
         factors = formula.factors if formula else params.factors
         if not factors:
-            raise TwinbedError("which factors?", advice="--factor NAME for each, or --terms; a file has no study that says it")
+            raise TwinbedError("the analysis of a file needs its factors", advice="--factor NAME for each factor, or --terms")
         return response, tuple(dict.fromkeys((*factors, *params.only)))
 
     def run(self, source: Tables | Frame, params: AnovaParams | None = None) -> Anova:
@@ -139,9 +139,7 @@ class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
         factors = formula.factors if formula else params.factors or frame.factors
         of, notes = model.data(frame, factors, logarithm)
         if params.model == "2kr" and not anova.is_factorial(of.of):
-            raise TwinbedError(
-                f"this is no 2^k r design: {_no_factorial(of)}", advice="leave --model out for the general analysis"
-            )
+            raise TwinbedError(f"this is no 2^k r design: {_no_factorial(of)}", advice="omit --model for the general analysis")
         whole, about_terms = _whole(of, formula)
         kept = _kept(of, whole, params)
         return _analysis(of, whole, kept, params, [*notes, *about_terms])
@@ -158,13 +156,13 @@ class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
 
 
 def _asked(params: AnovaParams) -> tuple[Formula | None, str | None]:
-    """Return the model and the response that are asked for. Raises TwinbedError where settings contradict each other."""
+    """Return the requested model and response. Raises TwinbedError if settings contradict each other."""
     if params.formula is not None and params.factors:
-        raise TwinbedError("--terms names the factors already", advice="leave --factor out")
+        raise TwinbedError("--terms and --factor both name factors", advice="omit --factor")
     formula = parse(params.formula) if params.formula is not None else None
     written = formula.response if formula else None
     if written is not None and params.response not in (None, written):
-        raise TwinbedError(f"the response is {params.response}, and {written} in the formula", advice="name it once")
+        raise TwinbedError(f"--response names {params.response}, and --terms names {written}", advice="name the response once")
     return formula, written or params.response
 
 
@@ -182,7 +180,7 @@ def _no_factorial(of: Data) -> str:
     if more:
         return f"{', '.join(more)} {'has' if len(more) == 1 else 'have'} more than two levels"
     if len(of.factors) < 2:
-        return "it has one factor only"
+        return "it has only one factor"
     return "some combinations of levels have no value" if not of.full else "combinations have different numbers of values"
 
 
@@ -210,9 +208,7 @@ def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[
     large = [term for term, each in zip(terms, squares, strict=True) if each / of.of.total >= least]
     kept = tuple(term for term in terms if any(set(term) <= set(each) for each in large))
     if not kept:
-        raise TwinbedError(
-            f"no term accounts for {least * 100:g} % of the variation", advice="drop less: a smaller --drop-below"
-        )
+        raise TwinbedError(f"no term explains {least * 100:g} % of the variation", advice="give a smaller --drop-below")
     return kept
 
 
@@ -231,7 +227,7 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         answers = list(assumptions.answers(of, fit, terms, params.type, unequal, other))
     lines = tuple(table.lines(of, terms, params.type, errors, confidence))
     weighed = estimates(of, fit, terms, errors, unequal, confidence)
-    found_differences = tuple(differences.differences(weighed))
+    found_differences = tuple(differences(weighed))
     return Anova(
         source=of.frame.source,
         response=of.frame.response,
@@ -262,9 +258,9 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         residuals=_residuals(of, fitted, residuals),
         notes=(
             *notes,
-            *remarks.of_model(of, terms, errors, lines, params.type),
-            *remarks.of_differences(found_differences, errors),
-            *remarks.of_variances(of, errors, checks, unequal, confidence),
+            *assumptions.of_model(of, terms, errors, lines, params.type),
+            *assumptions.of_differences(found_differences, errors),
+            *assumptions.of_variances(of, errors, checks, unequal, confidence),
             *(answer for answer in answers if isinstance(answer, str)),
         ),
         cautions=of.frame.cautions,

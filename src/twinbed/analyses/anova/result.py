@@ -1,7 +1,7 @@
-"""What an analysis of variance returns: how much of a response's variation each factor accounts for.  Plain frozen data.
+"""The result of an analysis of variance: how much of a response's variation each factor explains.
 
-Everything is on the scale of the model: the response's unit, or its natural logarithm where ``logarithm`` is true.  What cannot
-be computed is None, with its reason in ``Anova.notes``.
+All values are on the scale of the model: the response's unit, or its natural logarithm if ``logarithm`` is true.  A value that
+cannot be computed is None, with its reason in ``Anova.notes``.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Line:
     """Empty for the errors."""
     sum_of_squares: float
     share: float
-    """Its share of the total sum of squares about the mean; 0.25 is 25 % of the variation."""
+    """The share of the total sum of squares about the mean: 0.25 is 25 % of the variation."""
     freedom: int
     mean_square: float | None
     f: float | None = None
     critical: float | None = None
-    """The table's F at the chosen confidence."""
+    """The table's F at the confidence level."""
     p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How far a combination of levels lies from the prediction of the terms below it; a main effect from the mean of all."""
+    """The distance of a combination of levels from the prediction of lower terms; of a main effect from the mean of all."""
 
     term: Term
     levels: tuple[Level, ...]
@@ -64,7 +64,7 @@ class SignEffect:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean at a level of a factor over the cells of the others, which count alike; of all ``factors``, that of a cell."""
+    """The mean at a level of a factor, over equally weighted cells of the others; with all ``factors``, a cell's mean."""
 
     factors: Term
     levels: tuple[Level, ...]
@@ -81,13 +81,13 @@ class Difference:
     first: Level
     second: Level
     neighbours: bool
-    """Whether it is one of the intervals of neighbours, else one of all pairs."""
+    """True for differences of neighbours, False for all pairs."""
     estimate: float
     standard_error: float | None
     interval: Interval | None
     """The interval of this difference by itself."""
     simultaneous: Interval | None
-    """The interval that holds together with those of all others of its kind."""
+    """The interval that holds together with all others of its kind."""
     p: float | None
     p_simultaneous: float | None
     method: str
@@ -96,7 +96,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class AssumptionCheck:
-    """A test of an assumption; ``holds`` None where it could not be tested."""
+    """A test of an assumption; ``holds`` None if it could not be tested."""
 
     assumption: str
     """``equal variances`` or ``normal errors``."""
@@ -109,12 +109,12 @@ class AssumptionCheck:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A test of a term without an assumption that fails."""
+    """A test of a term that does not need a failed assumption."""
 
     term: Term
     test: str
     instead_of: str
-    """The assumption that it does not need."""
+    """The assumption that the test does not need."""
     statistic: float | None
     freedom: tuple[float, ...]
     p: float | None
@@ -122,15 +122,15 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """What leaving terms out of the whole model costs."""
+    """The cost of dropping terms from the whole model."""
 
     dropped: tuple[Term, ...]
     share: float
-    """The share of the variation that they accounted for."""
+    """The share of the variation that they explained."""
     r_squared: float
     """R squared of the whole model."""
     f: float | None
-    """F of all dropped terms together, against the errors of the whole model."""
+    """F of all dropped terms together, by the errors of the whole model."""
     p: float | None
 
 
@@ -143,7 +143,7 @@ class Anova:
     unit: str
     logarithm: bool
     kind: str
-    """I, II or III: what each sum of squares is adjusted for."""
+    """The type of sums of squares: I, II or III."""
     confidence: float
     n: int
     factors: Mapping[str, tuple[Level, ...]]
@@ -172,19 +172,19 @@ class Anova:
     truncation: Truncation | None
     residuals: tuple[Residual, ...]
     notes: tuple[str, ...]
-    """What was chosen, left out or not computed, and why, one sentence each."""
+    """Choices, omissions and missing values with their reasons, one sentence each."""
     cautions: tuple[Caution, ...] = ()
-    """What the runs carried."""
+    """The cautions of the runs."""
 
     @property
     def left_out(self) -> Mapping[str, int]:
-        """Nothing that ``notes`` does not say."""
+        """Return nothing: ``notes`` reports omissions."""
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:
-    """A response whose analysis cannot be made, and why."""
+    """A response that cannot be analysed, and why."""
 
     response: str
     reason: str

@@ -1,8 +1,8 @@
-"""The table of an analysis of variance, effects, means, and what a truncated model costs.
+"""The table of an analysis of variance, effects, means, and the cost of a truncated model.
 
 One factor follows Jain (1991), chapter 20: an effect is the mean at a level less the mean of all values, and has the variance
 s²(1/n_j - 1/N).  Several factors are coded to sum to zero: an effect is what a combination of levels adds to the prediction of
-the terms below it, over cells that count alike.
+lower terms, over equally weighted cells.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from twinbed.statistics.anova import Fit, Integers
 from twinbed.statistics.distribution import f_quantile, f_tail
 
 NOTHING = 1e-24
-"""A smaller share of the variation than this is rounding, not error."""
+"""A share of the variation below this is rounding, not error."""
 MOST_COMBINATIONS = 400
-"""Terms with more combinations of levels have their effects left out."""
+"""Effects of terms with more combinations of levels are left out."""
 
 
 def errors_of(of: Data, fit: Fit) -> Line:
-    """Return the line of the errors; its mean square is None where nothing is left to estimate it from."""
+    """Return the line of the errors; its mean square is None without degrees of freedom."""
     error = 0.0 if fit.error <= NOTHING * of.of.total else fit.error
     free = fit.error_freedom
     return Line((), error, error / of.of.total, free, error / free if free > 0 else None)
 
 
 def lines(of: Data, terms: Sequence[Term], kind: str, errors: Line, confidence: float) -> Iterator[Line]:
-    """Yield a line a term. F and p are None where there are no errors."""
+    """Yield a line for each term. F and p are None without errors."""
     positions = [of.positions(term) for term in terms]
     for term, at, squares in zip(terms, positions, anova.sums_of_squares(of.of, positions, kind), strict=True):
         free = anova.freedom(at, of.of.levels)
@@ -65,7 +65,7 @@ def _levels(of: Data, term: Term, codes: Integers) -> tuple[Level, ...]:
 
 
 def means(estimates: Estimates) -> Iterator[Mean]:
-    """Yield the mean of every level of every factor, over the cells of the others, which count alike."""
+    """Yield the mean of every level of every factor, over equally weighted cells of the others."""
     cells = estimates.of.of
     for at, name in enumerate(estimates.of.factors):
         if (name,) not in estimates.terms:
@@ -79,8 +79,8 @@ def means(estimates: Estimates) -> Iterator[Mean]:
 
 
 def cell_means(estimates: Estimates) -> Iterator[Mean]:
-    """Yield the mean of every cell that has values. Intervals come from the cell's own spread where variances differ, else
-    from all errors. With one factor there are none: they would be those of ``means``."""
+    """Yield the mean of every cell that has values; nothing with one factor, since ``means`` has them. Intervals come from the
+    cell's own spread if variances differ, else from all errors."""
     cells, errors = estimates.of.of, estimates.errors
     if estimates.one_factor:
         return
@@ -94,7 +94,7 @@ def cell_means(estimates: Estimates) -> Iterator[Mean]:
 
 
 def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
-    """Yield the sign table of a 2^k r design; nothing for any other."""
+    """Yield the sign table of a 2^k r design; nothing for other designs."""
     if not anova.is_factorial(of.of):
         return
     for each in anova.sign_effects(of.of, confidence):
@@ -105,7 +105,7 @@ def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
 
 
 def truncation(of: Data, whole: Sequence[Term], kept: Sequence[Term]) -> Truncation | None:
-    """Return what the terms of ``whole`` that are not ``kept`` accounted for; None where all are."""
+    """Return what the terms of ``whole`` that are not ``kept`` explained; None if all are kept."""
     dropped = tuple(term for term in whole if term not in kept)
     if not dropped:
         return None

@@ -1,6 +1,6 @@
-"""An analysis of variance in sentences, tables and a section.
+"""Write an analysis of variance in sentences, tables and a section.
 
-On a logarithmic scale means are geometric, effects and differences are factors (1.2 is 20 % more).
+On a logarithmic scale means are geometric, and effects and differences are factors (1.2 is 20 % more).
 """
 
 from __future__ import annotations
@@ -23,41 +23,43 @@ from twinbed.show.table import Column, Table, plain, readable
 from twinbed.show.words import heading, metric_name
 
 MOST_NAMED, LEAST_NAMED = 5, 0.001
-"""The first sentence names so many terms at most, each of at least this share."""
+"""The most terms in the first sentence, and the least share of each."""
 MOST_BARS = 21
 """Differences in a figure of a report: all pairs of seven levels."""
 MOST_POINTS = 300
 """Residuals in a figure of a report, so that a page of many runs stays light."""
 MOST_OPEN = 21
-"""Rows of a table of differences that a page does not fold."""
+"""A page folds tables of differences with more rows."""
 COMPONENT = Column("component", "component", value=lambda each: term_text(each.term))
 STATISTIC = Column("statistic", "statistic", format=lambda value: figure(value, 5) or "")
 P = Column("p", "p", format=lambda value: probability(value) or "")
 INTRODUCTION = (
-    "How much of a metric's variation each factor accounts for, and how much is left as errors, between replicates: an "
-    "analysis of variance. twinbed analyse anova makes it of any metric, with other factors and terms."
+    "An analysis of variance: how much of a metric's variation each factor explains, and how much remains between replicates "
+    "(errors). For other metrics, factors and terms: twinbed analyse anova."
 )
 
 
 def lede(anova: Anova) -> str:
-    """Return the terms that account for the variation, the largest share first."""
+    """Return the terms that explain the variation, the largest share first."""
     of = "the logarithm of " if anova.logarithm else ""
     ranked = sorted(anova.lines, key=lambda line: -line.share)
     named = [line for line in ranked[:MOST_NAMED] if line.share >= LEAST_NAMED or line is ranked[0]]
     if len(ranked) - len(named) == 1:
         named = ranked
-    shares = [f"{term_text(line.term)} {percent(line.share)}" for line in named]
+    shares = [f"{term_text(line.term)} {'explains ' * (line is named[0])}{percent(line.share)}" for line in named]
     if len(named) < len(ranked):
         shares.append(f"the other terms {percent(sum(line.share for line in ranked[len(named) :]))}")
     if anova.errors.freedom > 0:
         shares.append(f"errors {percent(anova.errors.share)}")
-    return f"Of the variation of {of}{title(anova)}: {joined(shares)}."
+    first, *others = shares
+    rest = f"; {joined(others)}" if others else ""
+    return f"{first} of the variation of {of}{title(anova)}{rest}."
 
 
 def about(anova: Anova) -> str:
-    """Return how many values of which response, in one line."""
+    """Return the number of values, cells and levels in one line."""
     factors = ", ".join(f"{name} ({len(levels)} levels)" for name, levels in anova.factors.items())
-    each = "equally many in each" if anova.balanced else "not balanced"
+    each = "balanced" if anova.balanced else "not balanced"
     kind = "" if anova.balanced or len(anova.factors) == 1 else f"; sums of squares of type {anova.kind}"
     return f"n = {anova.n} in {anova.cells} cells, {each}; {factors}{kind}"
 
@@ -73,15 +75,16 @@ def section(anova: Anova) -> Section:
 
 
 def explained(anovas: Sequence[Anova | Unexplained]) -> Section:
-    """Return what a report says: the table of each metric, and all else of the first."""
+    """Return the section of a report: the table of each metric, and all details of the first."""
     drawn = next((each for each in anovas if isinstance(each, Anova)), None)
-    return Section("explained", "What explains it", "", (INTRODUCTION, *(_explained(each, each is drawn) for each in anovas)))
+    items: list[Item] = [INTRODUCTION, *(_explained(each, each is drawn) for each in anovas)]
+    return Section("explained", "Which factors matter", items=items)
 
 
 def _explained(each: Anova | Unexplained, whole: bool) -> Section:
     key = f"anova-{each.response}"
     if isinstance(each, Unexplained):
-        return Section(key, heading(metric_name(each.response)), f"No analysis of variance: {each.reason}.")
+        return Section(key, heading(metric_name(each.response)), f"Cannot analyse its variance: {each.reason}.")
     items: list[Item] = [variance_table(each), each.notes]
     if whole:
         folded = (Section("", table.title, items=(table,), folded=True) for table in _model_tables(each) if table.records)
@@ -96,20 +99,20 @@ def _model_tables(anova: Anova) -> list[Table]:
 
 
 def details(anova: Anova, most_bars: int = draw.MOST_BARS, most_points: int = diagnostics.MOST_POINTS) -> list[Section]:
-    """Return what follows the table, with so many marks in a figure at most."""
+    """Return the sections after the table, with limits on the marks of a figure."""
     means: list[Item] = [means_table(anova), *draw.effects(anova, most_bars), *draw.interactions(anova)]
     kinds = dict.fromkeys((each.factor, each.neighbours) for each in anova.differences)
     differences: list[Item] = []
     for kind in kinds:
         of = [each for each in anova.differences if (each.factor, each.neighbours) == kind]
         table = difference_table(anova, of)
-        fold = Section("", f"All {len(of)} of them", items=(table,), folded=True)
+        fold = Section("", f"All {len(of)} differences", items=(table,), folded=True)
         differences += [fold if len(of) > MOST_OPEN else table, draw.differences(anova, of, most_bars)]
     assumptions: list[Item] = [assumption_table(anova), alternative_table(anova), *draw.residuals(anova, most_points)]
     return [
         Section("means", "Levels of each factor", items=means),
         Section("differences", "Differences between levels", items=differences),
-        Section("assumptions", "Whether the assumptions hold", items=assumptions),
+        Section("assumptions", "Do the assumptions hold?", items=assumptions),
     ]
 
 
@@ -155,7 +158,7 @@ def _programs(anova: Anova) -> Iterator[Table]:
 
 
 def about_programs(anova: Anova) -> dict[str, Json]:
-    """Return what JSON says beside the tables."""
+    """Return the fields of JSON besides the tables."""
     cost = anova.truncation
     truncation: Json = None
     if cost is not None:
@@ -183,7 +186,7 @@ def _level(each: Effect | Mean) -> str:
 
 
 def variance_table(anova: Anova) -> Table:
-    """Return Jain's layout: the responses, their mean, the variation about it, and how that is allocated."""
+    """Return Jain's layout: the responses, their mean, the variation about it, and its parts."""
     confidence = share(anova.confidence)
     heads = ("component", "sum of squares", "of variation", "df", "mean square", "F", f"F table ({confidence})", "p")
     rows = [
@@ -210,7 +213,7 @@ def sign_table(anova: Anova) -> Table:
     )
     mean = figure(anova.mean / scale.factor)
     of = "of logarithms" if anova.logarithm else scale.unit
-    caption = f"An effect is half the change from -1 to +1; the mean is {mean} {of}".rstrip() + f". {turns}."
+    caption = f"An effect is half of the change from -1 to +1. The mean is {mean} {of}".rstrip() + f". {turns}."
     design = f"2^{len(anova.factors)} x {anova.n // anova.cells} factorial design"
     columns = (
         COMPONENT,
@@ -241,14 +244,14 @@ def means_table(anova: Anova) -> Table:
     of = f" [{scale.unit}]" if scale.unit else ""
     mean = "geometric mean" if anova.logarithm else "mean"
     effect = "factor" if anova.logarithm else "effect"
-    heads = ("factor", "level", "n", mean + of, f"{confidence} interval", effect, f"{confidence} interval of it")
+    heads = ("factor", "level", "n", mean + of, f"{confidence} interval", effect, f"{confidence} interval of the {effect}")
     rows = tuple(_mean(anova, each, effects.get((each.factors, each.levels)), scale) for each in anova.means)
-    effect_is = "A factor is the level's mean over" if anova.logarithm else "An effect is the level's mean less"
+    effect_is = "Factor: the level's mean divided by" if anova.logarithm else "Effect: the level's mean less"
     caption = f"{effect_is} the mean of all"
     if len(anova.factors) > 1:
-        caption += "; means are over the cells of the other factors, each cell alike"
+        caption += ". Means weight the cells of the other factors equally"
         if empty := math.prod(map(len, anova.factors.values())) - anova.cells:
-            caption += f", and for the {empty} without a value what the terms kept predict"
+            caption += f", with predictions for the {empty} cells without a value"
     return readable("means", "Means and effects", f"{caption}.", heads, rows, texts=2)
 
 
@@ -274,8 +277,8 @@ def difference_table(anova: Anova, of: Sequence[Difference]) -> Table:
     rows = [_difference(anova, each, scale) for each in of]
     unit = f" [{scale.unit}]" if scale.unit else ""
     heads = (of[0].factor, what + unit, f"{confidence} interval", "p", f"all together ({of[0].method})", "p together")
-    sign = "over" if anova.logarithm else "less"
-    caption = f"The second level's mean {sign} the first's. The first interval is for one pair that was chosen beforehand."
+    sign = "divided by" if anova.logarithm else "less"
+    caption = f"The second level's mean {sign} the first's. The first interval holds for one pair chosen beforehand."
     return readable("differences", f"{heading(what)}s of {kind}", caption, heads, tuple(rows))
 
 
@@ -302,19 +305,19 @@ def assumption_table(anova: Anova) -> Table:
 
 
 def alternative_table(anova: Anova) -> Table:
-    """Return tests that do without the assumptions that fail."""
+    """Return tests that do not need the failed assumptions."""
     columns = (
-        *(COMPONENT, Column("test", "test"), Column("instead_of", "does without"), STATISTIC),
+        *(COMPONENT, Column("test", "test"), Column("instead_of", "does not need"), STATISTIC),
         Column("df", value=lambda each: each.freedom[0] if each.freedom else None),
         Column("df_errors", value=lambda each: each.freedom[1] if len(each.freedom) > 1 else None),
         Column(head="df", format="s", value=lambda each: ", ".join(figure(freedom, 4) or "" for freedom in each.freedom)),
         P,
     )
-    return Table("alternatives", "Instead, because assumptions fail", "", columns, anova.alternatives)
+    return Table("alternatives", "Tests for failed assumptions", "", columns, anova.alternatives)
 
 
 def truncation_table(anova: Anova, cost: Truncation) -> Table:
-    """Return what the truncated model costs."""
+    """Return the cost of the truncated model."""
     row = (
         _terms(cost.dropped),
         percent(cost.share),
@@ -324,9 +327,7 @@ def truncation_table(anova: Anova, cost: Truncation) -> Table:
         probability(cost.p),
     )
     heads = ("dropped", "of variation", "R² before", "R² after", "F of dropped", "p")
-    return readable(
-        "truncation", "Truncated model", "What the dropped terms accounted for is in the errors now.", heads, (row,)
-    )
+    return readable("truncation", "Truncated model", "The errors now include what the dropped terms explained.", heads, (row,))
 
 
 def _terms(terms: Sequence[Term]) -> str:

@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
 @click.command(name="calibrate")
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
-@click.option("--next", "steps", type=click.IntRange(1), metavar="N", help="The N levels to measure next, and a study of them.")
-@click.option("--until", metavar="SHARE", help="With --next: stop where nine of ten cells are within this, such as 5%.")
+@click.option(
+    "--next",
+    "steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Print the N levels to measure next, and write a study of them.",
+)
+@click.option("--until", metavar="SHARE", help="With --next: stop when nine of ten cells are within this, such as 5%.")
 @click.option(
     "--study", type=click.Path(path_type=Path), default="next.yaml", show_default=True, help="With --next: the study to write."
 )
-@click.option("--format", "style", type=click.Choice(STYLES), help="What to print. Default: text.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the calibration goes; .html makes a page instead.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="The form to print. Default: text.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File for the calibration; .html writes a page instead.")
 @click.pass_obj
 def command(
     inputs: Inputs,
@@ -53,7 +59,7 @@ def command(
     if steps is not None:
         text += _next(tables, found, steps, until, study)
     elif saved is not None:
-        text += ["", f"{saved}; next: twinbed predict {saved} {example(found)}"]
+        text += ["", f"Written: {saved}. Next: twinbed predict {saved} {example(found)}"]
     write(analysis, found, results, style or ("html" if page else None), table, iter(text), output if page else None)
     return codes.DONE
 
@@ -65,7 +71,7 @@ def _save(found: Calibrations, results: Path, output: Path | None) -> Path:
     from twinbed.tree import Tree
 
     if output is None and not results.is_dir():
-        raise TwinbedError(f"{results} is no folder", advice="-o FILE says where the calibration goes")
+        raise TwinbedError(f"{results} is no folder to keep the calibration in", advice="name a file: -o FILE")
     file = output or results / FOLDER / file_name(found)
     try:
         if output is None:
@@ -75,7 +81,7 @@ def _save(found: Calibrations, results: Path, output: Path | None) -> Path:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_file(to_json(found), file)
     except OSError as error:
-        raise TwinbedError(f"{file} cannot be written: {error.strerror}") from error
+        raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="name another file: -o FILE") from error
     return file
 
 

@@ -1,12 +1,15 @@
-"""The runs of two testbeds that a calibration is made of, as they are kept in its file, and what links can carry of them."""
+"""The data of a calibration: the runs of two testbeds, what links can carry, and the facts that it is valid for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from twinbed.contracts.place import MACHINE
+from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import IMPORTED, Record
 from twinbed.model.run import Level, level_text
@@ -17,20 +20,20 @@ from twinbed.observations.frame import Frame
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
 
 WIDE = 16.0
-"""Plain numbers that reach over more than this ratio are taken by their logarithm, as all sizes, rates and times are."""
+"""Plain numbers that span more than this ratio are used as logarithms; sizes, rates and times always are."""
 CLIENTS = ("threads", "concurrency", "connections", "clients", "pairs")
-"""What a rate of requests grows with, in the joint law."""
+"""Factors that a rate of requests grows with, in the joint law."""
 GOODPUT = "goodput"
 ROUNDED = 1.001
-"""A run may be above the limit by so much, since sources round."""
+"""A run may exceed the limit by this ratio, since sources round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Of one testbed; all of the same length."""
+    """The runs of one testbed, as columns of one length."""
 
     levels: Mapping[str, Sequence[Level]]
-    """Factor -> each run's."""
+    """Factor -> each run's level."""
     blocks: Sequence[int]
     values: Sequence[float]
     """In the unit of the response, above 0."""
@@ -50,42 +53,44 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A factor that is a number: where it lies in the range that was measured."""
+    """A factor that is a number, and its measured range."""
 
     name: str
     unit: str
-    """bytes, bit/s or s; empty of plain numbers."""
+    """bytes, bit/s or s; empty for plain numbers."""
     is_log: bool
     low: float
-    """Its logarithm, of one taken by it."""
+    """The least level, or its logarithm if ``is_log``."""
     span: float
     is_short: bool = False
-    """Whether sizes are written as ``64k`` and ``1m``, so that a plain number is one too."""
+    """True if sizes are written as ``64k`` and ``1m``; a plain number is then a size too."""
 
     def scaled(self, level: Level) -> float:
-        """Return where a level lies, 0 to 1 in the range that was measured. Raises TwinbedError where it is no such number."""
+        """Return a level scaled to 0 to 1 over the measured range. Raises TwinbedError if it is no such number."""
         known = magnitudes([level, "1k"] if self.is_short else [level])[0]
         if known is None:
-            raise TwinbedError(f"{self.name} is {level_text(level)}, which is no number")
+            raise TwinbedError(f"{self.name} is {level_text(level)}, which is no number", advice="give a number or a quantity")
         if known[0] != self.unit:
-            raise TwinbedError(f"{self.name} is {level_text(level)}", advice=f"give it in {self.unit or 'plain numbers'}")
+            raise TwinbedError(
+                f"{self.name} is {level_text(level)}, in another unit", advice=f"give it in {self.unit or 'plain numbers'}"
+            )
         number = known[1]
         if self.is_log:
             number = float(np.log(number)) if number > 0 else -np.inf
         return (number - self.low) / self.span
 
     def number(self, scaled: float) -> float:
-        """Return a place in base units."""
+        """Return a scaled level in base units."""
         at = self.low + self.span * scaled
         return float(np.exp(at)) if self.is_log else at
 
 
 def runs_of(frame: Frame, testbed: str, factors: Sequence[str]) -> Runs:
-    """Return the runs of one testbed. Raises TwinbedError where a value has no logarithm."""
+    """Return the runs of one testbed. Raises TwinbedError if a value has no logarithm."""
     own = frame.only("testbed", [testbed])
     if len(own) and float(own.y.min()) <= 0:
         raise TwinbedError(
-            f"{frame.response} is {own.y.min():g} in a run of {testbed}: testbeds are calibrated by their ratio",
+            f"{frame.response} is {own.y.min():g} in a run of {testbed}, and a calibration needs ratios",
             advice="choose a response that is above 0 in every run",
         )
     columns = {name: own.columns[name] for name in factors}
@@ -103,7 +108,7 @@ def inputs_of(cheap: Runs, dear: Runs) -> Sequence[Input]:
 
 
 def others(cheap: Runs, dear: Runs, inputs: Sequence[Input]) -> Iterator[Mapping[str, Level]]:
-    """Yield the combinations of all other factors' levels that both testbeds have."""
+    """Yield the combinations of other factors' levels that both testbeds have."""
     names = [name for name in cheap.levels if name not in {each.name for each in inputs}]
     here, there = (
         dict.fromkeys(tuple(runs.levels[name][at] for name in names) for at in range(len(runs))) for runs in (cheap, dear)
@@ -128,8 +133,8 @@ def _input(name: str, levels: Sequence[Level]) -> Input | None:
 
 
 def limit(tables: Tables, testbed: str, response: str, runs: Runs) -> float | None:
-    """Return the most that links can carry, in bit/s of goodput; None of any other response, of links without a rate, and where
-    ``runs`` show that it is no limit."""
+    """Return the most that links can carry, in bit/s of goodput. None for other responses, for links without a rate, and if
+    ``runs`` exceed it."""
     metric, *where = response.split("@")
     if metric != GOODPUT:
         return None
@@ -147,3 +152,54 @@ def _carried(record: Record, is_of_host: bool) -> Iterator[float]:
         counted = Accounting.WIRE if record.settings["testbed"]["kind"] == IMPORTED else Accounting.SHAPER
         links = 1 if is_of_host else topology.pairs
         yield links * tcp_goodput(topology.link.rate, Path(mtu=topology.link.mtu, accounting=counted))
+
+
+FACTS = (
+    "kernel",
+    "cpu",
+    "cpus",
+    "accelerator",
+    "NIC driver",
+    "NIC model",
+    "NIC firmware",
+    "tcp rmem",
+    "tcp wmem",
+    "congestion control",
+    "initial window",
+    "qdisc",
+)
+"""Facts of hosts that rates depend on: a calibration is valid only for the same ones."""
+DISQUALIFYING = (Kind.SOFTWARE_CPU, Kind.CPU_EXHAUSTED)
+_NUMBER = re.compile(r"\d+$")
+_UNKNOWN = ("", "null", "None", None)
+Passport = Mapping[str, Sequence[str]]
+
+
+def passport(tables: Tables, testbed: str) -> Passport:
+    """Return ``client: kernel`` -> its values over all runs of a testbed, for recorded facts."""
+    runs = {record.id for record in tables.records if record.settings["testbed"]["name"] == testbed}
+    table = tables.table("facts")
+    found: dict[str, set[str]] = {}
+    if table.num_rows:
+        rows = zip(*(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True)
+        for run, place, fact, value in rows:
+            if run in runs and fact in FACTS and place != MACHINE and value not in _UNKNOWN:
+                found.setdefault(f"{_NUMBER.sub('', place)}: {fact}", set()).add(str(value))
+    return {name: sorted(values) for name, values in sorted(found.items())}
+
+
+def differences(one: Passport, other: Passport) -> Iterator[str]:
+    """Yield the facts that both recorded and that differ."""
+    for name in one.keys() & other.keys():
+        if list(one[name]) != list(other[name]):
+            yield f"{name} is {', '.join(other[name])}, was {', '.join(one[name])}"
+
+
+def objections(cautions: Sequence[Caution], cheap: str, dear: str) -> Mapping[Kind, str]:
+    """Return the disqualifying cautions on either testbed. An emulated CPU does not disqualify if both testbeds have one."""
+    found: dict[Kind, str] = {}
+    of = {kind: [each for each in cautions if each.kind is kind and each.subject in (cheap, dear)] for kind in DISQUALIFYING}
+    for kind, those in of.items():
+        if those and not (kind is Kind.SOFTWARE_CPU and {each.subject for each in those} == {cheap, dear}):
+            found[kind] = "; ".join(f"{each.subject}: {each.detail or kind.meaning}" for each in those)
+    return found

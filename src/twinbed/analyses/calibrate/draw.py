@@ -1,5 +1,5 @@
-"""A calibration as figures: the ratio of both testbeds over the factor that varies most, both testbeds with what is predicted
-between, and what was left out against what the others said of it."""
+"""Draw a calibration: the ratio of both testbeds over the factor that varies most, both testbeds with the predictions between
+them, and left-out cells compared with their predictions."""
 
 from __future__ import annotations
 
@@ -23,36 +23,35 @@ STEPS = 80
 MOST_LINES = 5
 """Kinds in one picture."""
 MOST_FIGURES = 8
-"""Kinds, such as numbers of threads, that are drawn of each response."""
+"""Kinds, such as numbers of threads, that are drawn for each response."""
 Kind = Mapping[str, Level]
 """The levels of all other factors."""
 
 
 def figures(found: Calibrations, each: Calibrated) -> Iterator[Figure]:
-    """Yield the ratio, the curves of each kind that the dear testbed was measured at, and what was left out."""
+    """Yield the ratio, the curves of each kind that the expensive testbed was measured at, and the left-out cells."""
     by, cells = each.fitted.by, each.fitted.dear_cells
     kinds = [dict(kind) for kind in dict.fromkeys(tuple((n, v) for n, v in cell.items() if n != by) for cell in cells)]
-    text = f"What {found.dear} gives, as a multiple of what {found.cheap} gives, with the interval of the process."
+    text = f"The ratio of {found.dear} to {found.cheap}, with the interval of the process."
     yield Figure(text, text, lambda: _ratios(found, each, kinds[:MOST_LINES]), caption=text)
     for kind in kinds[:MOST_FIGURES]:
         text = (
-            f"{heading(each.title)}{at_cell(kind)}: both testbeds, and what is predicted of {found.dear} with its interval. "
-            "Shaded: where anything is."
+            f"{heading(each.title)}{at_cell(kind)}: both testbeds, and the prediction for {found.dear} with its interval. "
+            "Shaded: the range of predictions."
         )
         yield Figure(f"{text} The table has the numbers.", spec=partial(_curves, found, each, kind), caption=text)
     if each.inside:
-        text = f"Every {by} left out once: what was measured there less what all others predict, with the interval."
+        text = f"Every {by} left out once: the measurement less the prediction from all others, with the interval."
         yield Figure(text, text, lambda: _left_out(each), caption=text)
 
 
 def named(scale: UnitScale) -> str:
-    """Return the unit, or nothing where a metric's name says it itself."""
+    """Return the unit; empty if a metric's name includes it."""
     return "" if scale.unit in ("1", "/s") else scale.unit
 
 
 def _between(each: Calibrated, kind: Kind) -> tuple[Sequence[float], NDArray[np.float64]]:
-    """Return numbers of the factor, from the least to the largest that were measured of the dear testbed, and their scaled
-    places."""
+    """Return numbers of the factor over the range measured on the expensive testbed, and their scaled places."""
     fitted = each.fitted
     one = fitted.inputs[fitted.group]
     own = [cell[fitted.by] for cell in fitted.dear_cells]
@@ -63,7 +62,7 @@ def _between(each: Calibrated, kind: Kind) -> tuple[Sequence[float], NDArray[np.
 
 
 def _curves(found: Calibrations, each: Calibrated, kind: Kind) -> Spec:
-    """Return one panel: the cheap testbed's cells, the dear one's, and the band between those."""
+    """Return one panel: the cells of both testbeds, and the predicted band."""
     scale, by = each.scale, each.fitted.by
     at, places = _between(each, kind)
     drawn = each.places([{**kind, by: number} for number in at], each.fitted.calibration.predict(places))
@@ -95,7 +94,7 @@ def _curves(found: Calibrations, each: Calibrated, kind: Kind) -> Spec:
 
 
 def _ratios(found: Calibrations, each: Calibrated, shown: Sequence[Kind]) -> Spec:
-    """Return the predicted ratio of the dear testbed to the cheap one, a line with its band for each kind."""
+    """Return the predicted ratio of the expensive testbed to the cheap one, a line with its band for each kind."""
     one = each.fitted.inputs[each.fitted.group]
     names = [cell_title(kind) if kind else "all" for kind in shown]
     rows: list[Spec] = []
@@ -121,8 +120,8 @@ def _ratios(found: Calibrations, each: Calibrated, shown: Sequence[Kind]) -> Spe
 
 
 def _left_out(each: Calibrated) -> Spec:
-    """Return what was measured, as a share of what the others predict, with the interval that they give."""
-    series = ["in its interval", "not in it"]
+    """Return left-out measurements relative to their predictions, with intervals."""
+    series = ["inside the interval", "outside"]
     rows: list[Spec] = [
         {
             "x": _number(each, one.levels),

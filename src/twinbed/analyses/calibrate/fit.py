@@ -1,4 +1,4 @@
-"""A calibration of one response at one combination of other levels: runs in, the processes and what they say of a place out."""
+"""Fit a calibration of one response at one combination of other levels: runs in, processes and their predictions out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from twinbed.statistics.calibration.trend import OfLaw, Place, Trend, joint_law
 
 Doubles = NDArray[np.float64]
 LAW = "requests_per_second"
-"""The response that the joint law is of."""
+"""The response that the joint law describes."""
 
 
 @dataclass(frozen=True)
@@ -27,33 +27,33 @@ class Fitted:
     response: str
     unit: str
     levels: Mapping[str, Level]
-    """Of the factors that are no numbers."""
+    """The levels of factors that are no numbers."""
     inputs: Sequence[Input]
     by: str
-    """The input that is predicted anew each time, such as the payload."""
+    """The input whose levels are left out in turn, such as the payload."""
     drawn: Sequence[Level]
-    """Its levels that were drawn at random on the dear testbed."""
+    """Levels of ``by`` that were drawn at random on the expensive testbed."""
     cheap: Runs
     dear: Runs
     calibration: Calibration
     limit: float | None = None
-    """What the expensive testbed's links can carry, in the unit of the response; None where that is not known."""
+    """The most that the expensive testbed's links can carry, in the unit of the response; None if unknown."""
 
     def places(self, wanted: Sequence[Mapping[str, Level]]) -> Doubles:
-        """Return (places, inputs), scaled. Raises TwinbedError where a level is missing, or is no such number."""
+        """Return scaled levels, shape (places, inputs). Raises TwinbedError if a level is missing, or is no such number."""
         for each in wanted:
             for one in self.inputs:
                 if one.name not in each:
-                    raise TwinbedError(f"at which {one.name}?", advice=f"--{one.name} LEVEL")
+                    raise TwinbedError(f"the prediction needs a level of {one.name}", advice=f"give --{one.name} LEVEL")
         return np.array([[one.scaled(each[one.name]) for one in self.inputs] for each in wanted])
 
     def predict(self, wanted: Sequence[Mapping[str, Level]], *, one_run: bool = False) -> Predicted:
-        """Return what the expensive testbed gives there. Raises TwinbedError as ``places`` does."""
+        """Return the predictions for the expensive testbed. Raises TwinbedError as ``places`` does."""
         return self.calibration.predict(self.places(wanted), one_run=one_run)
 
     @cached_property
     def cheap_cells(self) -> Sequence[Mapping[str, Level]]:
-        """The levels of each of the cheap testbed's cells, in their order."""
+        """Return the levels of each of the cheap testbed's cells, in their order."""
         return _levels_of(self.cheap, self.inputs, self.calibration.cheap)
 
     @cached_property
@@ -62,7 +62,7 @@ class Fitted:
 
     @property
     def group(self) -> int:
-        """The column of ``by``."""
+        """Return the column of ``by``."""
         return [each.name for each in self.inputs].index(self.by)
 
 
@@ -78,12 +78,14 @@ def fitted(
     level: float,
     limit: float | None = None,
 ) -> Fitted:
-    """Fit both processes. ``by`` None takes the factor with the most levels on the dear testbed. Raises TwinbedError where
-    nothing can be said."""
+    """Fit both processes. ``by`` None takes the factor with the most levels on the expensive testbed. Raises TwinbedError if
+    there are too few runs, or no numbers that vary."""
     inputs = inputs_of(cheap, dear)
     where = f"{response}{''.join(f', {name} {level_text(each)}' for name, each in levels.items())}"
     if not inputs:
-        raise TwinbedError(f"{where}: no factor is a number that varies", advice="such as a payload or a number of threads")
+        raise TwinbedError(
+            f"{where}: no factor is a number that varies", advice="vary a payload or a number of threads in the study"
+        )
     try:
         one, two = (cells(_scaled(runs, inputs), np.log(runs.values), runs.blocks) for runs in (cheap, dear))
         group = _group(inputs, two, by)
@@ -91,7 +93,7 @@ def fitted(
         random = np.isin(np.round(two.inputs[:, group], 9), [round(inputs[group].scaled(each), 9) for each in drawn])
         made = calibrate(one, two, groups, trend=_trend(response, inputs, one), random=random, level=level)
     except (UncalibratedError, ValueError) as error:
-        raise TwinbedError(f"{where}: {error}", advice="`twinbed plan` says what more runs cost") from error
+        raise TwinbedError(f"{where}: {error}", advice="make more runs: `twinbed plan` prints their cost") from error
     return Fitted(response, unit, levels, inputs, inputs[group].name, drawn, cheap, dear, made, limit)
 
 
@@ -104,13 +106,13 @@ def _group(inputs: Sequence[Input], dear: Cells, by: str | None) -> int:
     names = [each.name for each in inputs]
     if by is not None:
         if by not in names:
-            raise TwinbedError(f"{by} is no number that varies", advice=instead(by, names))
+            raise TwinbedError(f"factor {by} is no number that varies", advice=instead(by, names))
         return names.index(by)
     return int(np.argmax([len(np.unique(np.round(dear.inputs[:, column], 9))) for column in range(len(names))]))
 
 
 def _trend(response: str, inputs: Sequence[Input], cheap: Cells) -> Trend | None:
-    """The joint law, where the response is a rate of requests over payloads."""
+    """Return the joint law if the response is a rate of requests over payloads, else None."""
     sizes = [column for column, each in enumerate(inputs) if each.unit == "bytes" and each.is_log]
     if response.partition("@")[0] != LAW or len(sizes) != 1:
         return None

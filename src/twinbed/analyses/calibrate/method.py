@@ -1,8 +1,8 @@
-"""The analysis ``calibrate``: what one testbed would give, from what another gives and some runs of the first.
+"""The analysis ``calibrate``: predict an expensive testbed from a cheap one and a few runs of the expensive one.
 
-In: the runs of two testbeds of one study.  Out: ``calibrations`` (one a response, and a combination of levels that are no
-numbers), ``predictions`` (one a cell of the testbed that is calibrated from), ``left_out`` (how each measured cell was
-predicted without its like).  Method and limits: twinbed.statistics.calibration, docs/calibration.md.
+In: the runs of two testbeds of one study.  Out: ``calibrations`` (one for each response and combination of levels that are no
+numbers), ``predictions`` (one for each cell of the cheap testbed) and ``left_out`` (how each measured cell was predicted from
+the others).  Method and limits: twinbed.statistics.calibration, docs/calibration.md.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from twinbed.analyses.calibrate import words
-from twinbed.analyses.calibrate.data import Runs, inputs_of, limit, others, runs_of
+from twinbed.analyses.calibrate.data import DISQUALIFYING, Runs, inputs_of, limit, objections, others, passport, runs_of
 from twinbed.analyses.calibrate.fit import fitted
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations
-from twinbed.analyses.calibrate.trust import DISQUALIFYING, objections, passport
 from twinbed.contracts.analysis import Analysis, Placed
 from twinbed.model.caution import Kind
 from twinbed.model.error import TwinbedError
@@ -36,7 +35,7 @@ def _kind(value: object) -> object:
     if isinstance(value, Kind):
         return value
     if value not in known:
-        raise ValueError(f"{value!r} does not speak against a calibration; {' or '.join(known)} may")
+        raise ValueError(f"{value!r} never prevents a calibration; give {' or '.join(known)}")
     return known[str(value)]
 
 
@@ -44,40 +43,42 @@ class CalibrateParams(Placed):
     """The settings of ``calibrate``."""
 
     cheap: str | None = Field(
-        default=None, alias="from", description="the testbed that is measured often. Default: of two the other one"
+        default=None, alias="from", description="the cheap testbed. Default: the other one, if there are two"
     )
-    dear: str | None = Field(default=None, alias="to", description="the testbed to predict. Default: the study's reference")
+    dear: str | None = Field(
+        default=None, alias="to", description="the expensive testbed to predict. Default: the study's reference"
+    )
     responses: tuple[str, ...] = Field(
         default=(), alias="response", description="a metric; may be repeated. Default: every headline metric"
     )
-    level: Share = Field(default=0.95, ge=0.5, lt=1, description="that of the intervals")
+    level: Share = Field(default=0.95, ge=0.5, lt=1, description="the confidence of the intervals, such as 95%")
     random: str | None = Field(
         default=None,
-        description="a factor whose levels on the --to testbed were drawn at random, though no study says so",
+        description="a factor whose levels on the --to testbed were drawn at random, without a record in the study",
     )
     despite: tuple[Annotated[Kind, BeforeValidator(_kind)], ...] = Field(
         default=(),
-        description="calibrate although this caution speaks against it: software_cpu or cpu_exhausted. Every output says so",
+        description="calibrate in spite of this caution: software_cpu or cpu_exhausted. Every output reports it",
     )
 
 
 class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
-    """What would the real testbed give where only the virtual one was measured?
+    """Predict the expensive (real) testbed where only the cheap (virtual) one was measured.
 
-    A few payloads (or any sizes, rates, numbers) are measured on both testbeds, many on the cheap one. The answer is what the
-    expensive one gives at the others, with an interval, or a refusal. The calibration is kept in RESULTS/calibrations, for
-    `twinbed predict` and `compare`.
+    A few payloads (or any sizes, rates, numbers) are measured on both testbeds, many on the cheap one. For the others, this
+    predicts the expensive testbed with an interval, or refuses. The calibration is kept in RESULTS/calibrations, for `twinbed
+    predict` and `compare`.
 
     \b
-    twinbed calibrate results/                                  from the other testbed to the reference
-    twinbed calibrate results/ --from virtio --to physical --response requests_per_second
-    twinbed calibrate results/ -o calibration.html              the page: curves, what was left out, residuals
-    twinbed calibrate results/ --next 4                         which runs of the expensive testbed tell most
+      twinbed calibrate results/                                  from the other testbed to the reference
+      twinbed calibrate results/ --from virtio --to physical --response requests_per_second
+      twinbed calibrate results/ -o calibration.html              a page: curves, left-out cells, residuals
+      twinbed calibrate results/ --next 4                         the most useful next runs of the expensive testbed
     """
 
     name = "calibrate"
     params = CalibrateParams
-    epilog = "docs/calibration.md says how, what it promises, and where it says nothing."
+    epilog = "docs/calibration.md explains the method, what it promises, and where it refuses."
     table_names = ("predictions", "calibrations", "left_out")
 
     def run(self, source: Tables, params: CalibrateParams | None = None) -> Calibrations:
@@ -96,15 +97,15 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
             except TwinbedError as error:
                 refused["@".join(each for each in (response, host, direction) if each)] = error
         if not made or (params.responses and refused):
-            raise next(iter(refused.values()), TwinbedError(f"{source.shown} has nothing to calibrate"))
+            raise next(iter(refused.values()), TwinbedError(f"{source.shown} has no headline metric to calibrate"))
         frame = frames[0]
         against = objections(frame.cautions, cheap, dear)
         if refused_by := {kind: detail for kind, detail in against.items() if kind not in params.despite}:
-            said = "; ".join(f"{kind.meaning} ({detail})" for kind, detail in refused_by.items())
+            reasons = "; ".join(f"{kind.meaning} ({detail})" for kind, detail in refused_by.items())
             despite = " ".join(f"--despite {kind.name.lower()}" for kind in refused_by)
             raise TwinbedError(
-                f"{said}: what holds there is no guide to what holds elsewhere",
-                advice=f"{'; '.join(kind.advice for kind in refused_by)}; {despite} calibrates all the same, and says so",
+                f"these runs cannot be calibrated, since they would not predict others: {reasons}",
+                advice=f"{'; '.join(kind.advice for kind in refused_by)}; {despite} calibrates anyway, and reports it",
             )
         return Calibrations(
             str(source.shown),
@@ -115,8 +116,8 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
             {name: passport(source, name) for name in (cheap, dear)},
             made,
             digest(source, (cheap, dear)),
-            [each for each in frame.cautions if each.subject in ("", cheap, dear)],
-            {**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
+            cautions=[each for each in frame.cautions if each.subject in ("", cheap, dear)],
+            left_out={**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
         )
 
     def section(self, result: Calibrations) -> Section:
@@ -129,12 +130,14 @@ def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:
     others = [name for name in names if name != dear]
     cheap = params.cheap or (others[0] if len(others) == 1 else None)
     if dear is None or cheap is None:
-        raise TwinbedError("from which testbed to which?", advice=f"--from A --to B; there are: {', '.join(names)}")
+        raise TwinbedError(
+            "a calibration needs two testbeds", advice=f"name them: --from A --to B; RESULTS have {', '.join(names)}"
+        )
     for name in (cheap, dear):
         if name not in names:
-            raise TwinbedError(f"there is no testbed {name!r}", advice=instead(name, names))
+            raise TwinbedError(f"{source.shown} has no testbed {name!r}", advice=instead(name, names))
     if cheap == dear:
-        raise TwinbedError(f"{dear} cannot be calibrated to itself", advice=f"there are: {', '.join(names)}")
+        raise TwinbedError(f"{dear} cannot be calibrated to itself", advice=f"choose two of {', '.join(names)}")
     return cheap, dear
 
 
@@ -145,7 +148,9 @@ def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: Calibrate
     inputs = inputs_of(one, two)
     combinations = list(others(one, two, inputs))
     if not combinations:
-        raise TwinbedError(f"{cheap} and {dear} share no level of {', '.join(factors)}")
+        raise TwinbedError(
+            f"{cheap} and {dear} share no level of {', '.join(factors)}", advice="measure some levels on both testbeds"
+        )
     for levels in combinations:
         own, there = one.only(levels), two.only(levels)
         by, drawn = _drawn(source, dear, [each.name for each in inputs], params.random, there.levels)
@@ -155,7 +160,7 @@ def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: Calibrate
 
 
 def _further(frame: Frame, not_these: Sequence[str], factors: Sequence[str]) -> Iterator[tuple[str, Runs]]:
-    """The testbeds that are neither calibrated from nor to; those whose values have no logarithm are left out."""
+    """Yield the runs of other testbeds, without those whose values have no logarithm."""
     for name in map(str, frame.column("testbed").levels):
         if name not in not_these:
             with suppress(TwinbedError):
@@ -165,10 +170,10 @@ def _further(frame: Frame, not_these: Sequence[str], factors: Sequence[str]) -> 
 def _drawn(
     source: Tables, dear: str, inputs: Sequence[str], declared: str | None, levels: Mapping[str, Sequence[Level]]
 ) -> tuple[str | None, Sequence[Level]]:
-    """The input whose levels on the dear testbed were drawn at random, and these: what the study says, or the user."""
+    """Return the input whose levels on the expensive testbed were drawn at random, by the study or the user, and its levels."""
     if declared is not None:
         if declared not in inputs:
-            raise TwinbedError(f"{declared} is no number that varies", advice=instead(declared, inputs))
+            raise TwinbedError(f"--random {declared} is no number that varies", advice=instead(declared, inputs))
         return declared, list(dict.fromkeys(levels[declared]))
     known = source.outline.data.get("drawn", {}).get(dear, {})
     own = [(len(known[name]), name) for name in inputs if name in known]

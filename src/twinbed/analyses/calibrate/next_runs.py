@@ -1,4 +1,4 @@
-"""Which runs to make next on the dear testbed, and the study that makes them."""
+"""Choose the runs to make next on the expensive testbed, and write the study that makes them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ from twinbed.statistics.calibration.planning import course
 class Next:
     by: str
     levels: Sequence[Level]
-    """In the order in which they tell most for their time."""
+    """The most useful for its time first."""
     half_widths: Sequence[float]
-    """After each of them, as shares."""
+    """The half-width after each level, as a share."""
     now: float
     seconds: float
-    """What all of them last."""
+    """How long all levels take."""
 
 
 def next_runs(tables: Tables, calibrations: Calibrations, of: Calibrated, steps: int, until: float) -> Next:
-    """Return what to measure next. ``until`` is a half-width as a share at which to stop. Raises TwinbedError where nothing is
-    left to measure."""
+    """Return what to measure next. ``until``: the half-width, as a share, at which to stop. Raises TwinbedError if everything
+    was measured."""
     fitted, made = of.fitted, of.fitted.calibration
     kinds = list(dict.fromkeys(tuple((n, v) for n, v in each.items() if n != fitted.by) for each in fitted.dear_cells))
     there = {each[fitted.by] for each in fitted.dear_cells}
-    # Beyond what was measured nothing is predicted yet, so that its ends may be the best to measure.
+    # Nothing is predicted outside of the measured range, so levels beyond its ends may be the best to measure.
     candidates = list(dict.fromkeys(each[fitted.by] for each in fitted.cheap_cells if each[fitted.by] not in there))
     if not candidates:
-        raise TwinbedError(f"every {fitted.by} was measured on {calibrations.dear} already")
+        raise TwinbedError(
+            f"every {fitted.by} was measured on {calibrations.dear} already", advice=f"add levels of {fitted.by} to the study"
+        )
     places = [fitted.places([{fitted.by: level, **dict(kind)} for kind in kinds]) for level in candidates]
     seconds = _seconds(tables, calibrations.dear, fitted)
     replicates = max(1, round(fmean(made.dear.runs.tolist())))
@@ -62,7 +64,7 @@ def next_runs(tables: Tables, calibrations: Calibrations, of: Calibrated, steps:
 
 
 class _seconds:
-    """A run's length at a level: the mean of the runs there were, between them by a straight line."""
+    """A run's length at a level: the mean of past runs, interpolated linearly between levels."""
 
     def __init__(self, tables: Tables, testbed: str, fitted: Fitted) -> None:
         own: dict[float, list[float]] = {}
@@ -79,8 +81,8 @@ class _seconds:
 
 
 def study_text(tables: Tables, calibrations: Calibrations, chosen: Next) -> str:
-    """Return the study of the results, with these levels added to what the dear testbed is measured at. Raises TwinbedError
-    where the results came without a study file."""
+    """Return the study of the results, with these levels added to the expensive testbed's. Raises TwinbedError if the results
+    have no study file."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -92,7 +94,8 @@ def study_text(tables: Tables, calibrations: Calibrations, chosen: Next) -> str:
         only = testbed.get("only") or {}
     except (YAMLError, KeyError, TypeError, AttributeError) as error:
         raise TwinbedError(
-            f"{tables.shown} has no study file that names {calibrations.dear}", advice="add the levels to the study by hand"
+            f"{tables.shown} has no study file that names {calibrations.dear}",
+            advice=f"add these levels to the study by hand: {', '.join(map(str, chosen.levels))}",
         ) from error
     testbed["only"] = {**only, chosen.by: _added(only.get(chosen.by), tables, calibrations, chosen)}
     stream = io.StringIO()

@@ -1,4 +1,4 @@
-"""`twinbed predict`: what a calibration says of a place, or of new results of the testbed that it is from."""
+"""`twinbed predict`: predict the expensive testbed by a calibration, for given levels or new results of the cheap testbed."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 @click.command(
     name="predict",
     context_settings={"ignore_unknown_options": True},
-    epilog="docs/calibration.md says what an interval promises, and where nothing is said.",
+    epilog="docs/calibration.md explains what an interval promises, and where a prediction is refused.",
 )
 @click.argument("calibration", type=click.Path(path_type=Path))
 @click.argument("levels", nargs=-1, type=click.UNPROCESSED, metavar="--FACTOR LEVEL ...")
-@click.option("--response", metavar="METRIC", help="Default: the first of the calibration.")
+@click.option("--response", metavar="METRIC", help="Metric to predict. Default: the first of the calibration.")
 @click.option(
     "--with", "results", type=click.Path(path_type=Path), metavar="RESULTS", help="Predict every cell of new results."
 )
-@click.option("--testbed", help="With --with: the testbed there that is the calibration's. Default: the one of its name.")
-@click.option("--one-run", is_flag=True, help="The interval of one new run, not of the mean.")
+@click.option("--testbed", help="With --with: the cheap testbed in RESULTS. Default: the calibration's name of it.")
+@click.option("--one-run", is_flag=True, help="Give the interval of one new run, not of the mean.")
 @click.option("--format", "style", type=click.Choice(OF_ROWS), help="Default: by the name of -o, else text.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
 @click.pass_obj
 def command(
     inputs: Inputs,
@@ -50,14 +50,14 @@ def command(
     style: str | None,
     output: Path | None,
 ) -> int:
-    """What would the real testbed give? CALIBRATION is a file that `twinbed calibrate` made.
+    """Predict the expensive (real) testbed. CALIBRATION is a file that `twinbed calibrate` wrote.
 
     \b
-    twinbed predict results/calibrations/virtio-physical.json --payload 64KiB --threads 3
-    twinbed predict virtio-physical.json --response cpu_seconds_per_request --payload 1MiB --threads 1
-    twinbed predict virtio-physical.json --with new-results/         each cell of new runs on virtio
+      twinbed predict results/calibrations/virtio-physical.json --payload 64KiB --threads 3
+      twinbed predict virtio-physical.json --response cpu_seconds_per_request --payload 1MiB --threads 1
+      twinbed predict virtio-physical.json --with new-results/         each cell of new runs on virtio
 
-    Where nothing can be said, it says so, and the exit code is 5.
+    Without a prediction the reason is printed, and the exit code is 5.
     """
     from twinbed.analyses.calibrate import words
     from twinbed.analyses.calibrate.saved import read
@@ -65,7 +65,7 @@ def command(
     found, remarks = read(calibration)
     asked = _asked(levels)
     if (results is None) == (not asked):
-        raise TwinbedError("of which place?", advice=f"{words.example(found)}, or --with RESULTS")
+        raise TwinbedError("predict needs either levels or --with RESULTS", advice=f"such as {words.example(found)}")
     wanted: Sequence[Mapping[str, Level]] = [asked]
     cheap: Sequence[float | None] = [None]
     if results is None:
@@ -86,16 +86,16 @@ def command(
 
 
 def _asked(words: Sequence[str]) -> Mapping[str, Level]:
-    """``--payload 64KiB --threads=3``."""
-    found: dict[str, Level] = {}
+    """Read ``--payload 64KiB --threads=3``. Raises TwinbedError for anything else."""
+    levels: dict[str, Level] = {}
     rest = list(words)
     while rest:
         word = rest.pop(0)
         name, sign, level = word.removeprefix("--").partition("=")
         if not word.startswith("--") or not name or not (sign or rest):
-            raise TwinbedError(f"{word!r} is no factor with its level", advice="such as --payload 64KiB --threads 3")
-        found[name] = _level(level if sign else rest.pop(0))
-    return found
+            raise TwinbedError(f"{word!r} is no --FACTOR LEVEL", advice="such as --payload 64KiB --threads 3")
+        levels[name] = _level(level if sign else rest.pop(0))
+    return levels
 
 
 def _level(text: str) -> Level:
@@ -112,32 +112,32 @@ def _of(found: Calibrations, response: str | None, asked: Mapping[str, Level]) -
     if each is None:
         names = list(dict.fromkeys(one.response for one in found.each))
         if response is not None and response not in names:
-            raise TwinbedError(f"{response} is not calibrated", advice=instead(response, names))
-        raise TwinbedError("it was not calibrated there", advice=example(found))
+            raise TwinbedError(f"the calibration has no response {response}", advice=instead(response, names))
+        raise TwinbedError("the calibration does not cover these levels", advice=f"such as {example(found)}")
     known = {one.name for one in each.fitted.inputs} | each.fitted.levels.keys()
     for name in asked:
         if name not in known:
-            raise TwinbedError(f"{name} is no factor of the calibration", advice=instead(name, sorted(known)))
+            raise TwinbedError(f"the calibration has no factor {name}", advice=instead(name, sorted(known)))
     return each
 
 
 def _new(
     inputs: Inputs, found: Calibrations, results: Path, testbed: str, response: str | None
 ) -> tuple[Calibrated, Sequence[Mapping[str, Level]], Sequence[float | None]]:
-    """Return the calibration, the cells of new results, and their means. Raises TwinbedError where their passport is not the
+    """Return the calibration, the cells of new results, and their means. Raises TwinbedError if their passport differs from the
     calibration's."""
-    from twinbed.analyses.calibrate.trust import differences, passport
+    from twinbed.analyses.calibrate.data import differences, passport
     from twinbed.analyses.calibrate.words import example
 
     tables = inputs.tables(results)
     if testbed not in tables.outline.testbeds:
         raise TwinbedError(
-            f"{results} has no testbed {testbed!r}", advice=f"--testbed; {instead(testbed, tables.outline.testbeds)}"
+            f"{results} has no testbed {testbed!r}", advice=f"give --testbed; {instead(testbed, tables.outline.testbeds)}"
         )
     if other := list(differences(found.passports[found.cheap], passport(tables, testbed))):
         raise TwinbedError(
             f"{testbed} is not the testbed that was calibrated: {'; '.join(other[:4])}",
-            advice="calibrate it anew: what held there is no guide to what holds here",
+            advice="calibrate it again: the old calibration is not valid for it",
         )
     cells: dict[str, Mapping[str, Level]] = {}
     for record in tables.records:
@@ -154,7 +154,7 @@ def _new(
 
 
 def _means(tables: Tables, testbed: str, each: Calibrated, wanted: Sequence[Mapping[str, Level]]) -> Sequence[float | None]:
-    """The geometric mean of each cell's runs; None without runs, or where one is not above 0."""
+    """Return the geometric mean of each cell's runs; None without runs, or if one is not above 0."""
     from twinbed.observations.frame import of_tables
 
     frame = of_tables(tables, *each.place).only("testbed", [testbed])

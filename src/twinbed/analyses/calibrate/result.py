@@ -1,4 +1,4 @@
-"""What a calibration from one testbed to another says, as pages, tables and its file show it."""
+"""The result of ``calibrate``: predictions from one testbed to another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from twinbed.analyses.calibrate.data import Runs
 from twinbed.analyses.calibrate.fit import Doubles, Fitted
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level, level_text
 from twinbed.show.quantities import UnitScale, unit_scale
 from twinbed.show.words import metric_title
@@ -23,27 +23,28 @@ DIRECTIONS = ("client_to_server", "server_to_client")
 OUTSIDE = "outside of what was measured"
 UNKNOWN = "too far from what was measured"
 DISBELIEVED = "what was left out is not where it was predicted"
+"""Reasons of refusals; programs read them in tables."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One combination of levels: what is predicted there, and what was measured."""
+    """One combination of levels, with its prediction and its measurements."""
 
     levels: Mapping[str, Level]
     value: float | None
-    """Of the dear testbed; None where ``refused``."""
+    """The prediction for the expensive testbed; None if ``refused``."""
     low: float | None
     high: float | None
     refused: str | None
     cheap: float | None = None
-    """The geometric mean of the cheap testbed's runs; None where there are none."""
+    """The geometric mean of the cheap testbed's runs; None without runs."""
     dear: float | None = None
     cut_at: float | None = None
-    """What the link can carry, where the prediction or its interval was above it."""
+    """The most that the link can carry, if the prediction or its interval was above it."""
 
     @property
     def half_width(self) -> float | None:
-        """As a share: 0.06 is within 6 %."""
+        """Return half of the interval as a share: 0.06 is within 6 %."""
         if self.low is None or self.high is None:
             return None
         return math.sqrt(self.high / self.low) - 1
@@ -51,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Held:
-    """A cell of the dear testbed that was left out with all others of its group."""
+    """A cell of the expensive testbed that was left out with all others of its group."""
 
     levels: Mapping[str, Level]
     measured: float
@@ -59,7 +60,7 @@ class Held:
     low: float
     high: float
     is_outside: bool
-    """Whether the others' range does not hold it, so that nothing would have been said."""
+    """True if the cell is outside of the others' range, so that they would refuse a prediction."""
 
     @property
     def is_held(self) -> bool:
@@ -72,7 +73,7 @@ class Calibrated:
 
     fitted: Fitted
     others: Mapping[str, Runs] = field(default_factory=dict)
-    """Further testbeds, to hold their curves against the cheap one's. Not kept in a file."""
+    """Further testbeds, whose curves are compared with the cheap one's. Not kept in a file."""
 
     @property
     def response(self) -> str:
@@ -84,14 +85,14 @@ class Calibrated:
 
     @property
     def place(self) -> tuple[str, str | None, str | None]:
-        """The metric, its host and its direction, where it has one."""
+        """Return the metric, its host and its direction, None where it has none."""
         metric, *where = self.response.split("@")
         direction = next((each for each in where if each in DIRECTIONS), None)
         return metric, next((each for each in where if each != direction), None), direction
 
     @property
     def title(self) -> str:
-        """``CPU seconds per request (machine)``."""
+        """Return ``CPU seconds per request (machine)``."""
         metric, host, direction = self.place
         return metric_title(metric, host or "", direction or "")
 
@@ -100,23 +101,23 @@ class Calibrated:
         return [*self.fitted.levels, *(one.name for one in self.fitted.inputs)]
 
     def predict(self, wanted: Sequence[Mapping[str, Level]], *, one_run: bool = False) -> Sequence[Place]:
-        """Return what is predicted. Raises TwinbedError where a level is missing or no number."""
+        """Return the predictions. Raises TwinbedError if a level is missing or no number."""
         return self.places(wanted, self.fitted.predict(wanted, one_run=one_run))
 
-    def places(self, wanted: Sequence[Mapping[str, Level]], said: Predicted) -> Sequence[Place]:
-        return [self._place(levels, said, at) for at, levels in enumerate(wanted)]
+    def places(self, wanted: Sequence[Mapping[str, Level]], predicted: Predicted) -> Sequence[Place]:
+        return [self._place(levels, predicted, at) for at, levels in enumerate(wanted)]
 
     @cached_property
     def cells(self) -> Sequence[Place]:
-        """Everywhere that the cheap testbed was measured."""
+        """Return the cells of the cheap testbed."""
         fitted, made = self.fitted, self.fitted.calibration
-        # By where they lie: levels may be written in more ways than one.
+        # Match cells by scaled levels: a level may be written in several ways.
         dear, here = (map(tuple, np.round(of.inputs, 9).tolist()) for of in (made.dear, made.cheap))
         measured = dict(zip(dear, np.exp(made.dear.means).tolist(), strict=True))
-        said = self.predict(fitted.cheap_cells)
+        predicted = self.predict(fitted.cheap_cells)
         return [
             replace(each, cheap=math.exp(mean), dear=measured.get(place))
-            for each, place, mean in zip(said, here, made.cheap.means, strict=True)
+            for each, place, mean in zip(predicted, here, made.cheap.means, strict=True)
         ]
 
     @cached_property
@@ -136,59 +137,59 @@ class Calibrated:
 
     @property
     def inside(self) -> Sequence[Held]:
-        """Those left out of which the others say something."""
+        """Return the left-out cells that the others predict."""
         return [each for each in self.held if not each.is_outside]
 
     @property
     def scale(self) -> UnitScale:
-        """That of figures and tables for readers."""
+        """Return the unit of figures and of tables for readers."""
         return unit_scale(self.unit, [place.cheap for place in self.cells])
 
     @property
     def half_width(self) -> float | None:
-        """The median over the cells that are predicted and were not measured on the dear testbed; None without any."""
+        """Return the median half-width over predicted cells not measured on the expensive testbed; None without any."""
         every = [each.half_width for each in self.unmeasured if each.half_width is not None]
         return median(every) if every else None
 
     @property
     def unmeasured(self) -> Sequence[Place]:
-        """The cells that are predicted and were not measured on the dear testbed."""
+        """Return the predicted cells that were not measured on the expensive testbed."""
         return [each for each in self.cells if each.dear is None and each.refused is None]
 
     @property
     def assured(self) -> float | None:
-        """The coverage that an interval has whatever the curve: by n levels drawn at random n / (n + 1), at most the level;
-        None where none was drawn at random."""
+        """Return the coverage of an interval whatever the curve: n / (n + 1) for n levels drawn at random, at most the level.
+        None without random levels."""
         made = self.fitted.calibration
         groups = made.drawn_groups
         return min(groups / (groups + 1), made.level) if groups else None
 
     @property
     def ratios(self) -> tuple[float, float] | None:
-        """The least and the greatest predicted ratio of the dear testbed to the cheap one."""
+        """Return the least and the greatest predicted ratio of the expensive testbed to the cheap one."""
         found = [each.value / each.cheap for each in self.cells if each.value is not None and each.cheap is not None]
         return (min(found), max(found)) if found else None
 
     @cached_property
     def area(self) -> Area | None:
-        """Between both testbeds' curves over ``by``, where both were measured; None of fewer than two such levels."""
+        """Return the area between both testbeds' curves over ``by``, where both were measured; None without two levels."""
         at, [own] = self._apart([self.fitted.cheap])
         return area(at, own, self.fitted.calibration.level) if len(at) > 1 else None
 
     @cached_property
-    def beside(self) -> Mapping[str, Area]:
-        """Testbed -> by how much the cheap testbed's curve is farther from the dear one's than that testbed's, by the same
-        levels of ``by``; those without two such levels are left out."""
-        found = {}
+    def distances(self) -> Mapping[str, Area]:
+        """Return testbed -> by how much the cheap testbed's curve is farther from the expensive one's than that testbed's.
+        Both use the same levels of ``by``; testbeds without two such levels are left out."""
+        areas = {}
         for name, runs in self.others.items():
             at, [own, other] = self._apart([self.fitted.cheap, runs])
             if len(at) > 1:
-                found[name] = difference_of_areas(at, own, other, self.fitted.calibration.level)
-        return found
+                areas[name] = difference_of_areas(at, own, other, self.fitted.calibration.level)
+        return areas
 
     def _apart(self, sides: Sequence[Runs]) -> tuple[Doubles, Sequence[Doubles]]:
-        """Scaled levels of ``by``, and of each side (levels, kinds) of logarithms, the dear testbed's mean less its own: where
-        all of them were measured at all kinds."""
+        """Return scaled levels of ``by``, and for each side the expensive testbed's mean less its own, in logarithms, of shape
+        (levels, kinds). Only levels where all were measured at all kinds."""
         fitted = self.fitted
         names = [fitted.by, *(one.name for one in fitted.inputs if one.name != fitted.by)]
         dear, *means = (_log_means(runs, names) for runs in (fitted.dear, *sides))
@@ -204,22 +205,22 @@ class Calibrated:
             for each in means
         ]
 
-    def _place(self, levels: Mapping[str, Level], said: Predicted, at: int) -> Place:
+    def _place(self, levels: Mapping[str, Level], predicted: Predicted, at: int) -> Place:
         where = {**self.fitted.levels, **levels}
-        if why := self._refusal(said, at):
+        if why := self._refusal(predicted, at):
             return Place(where, None, None, None, why)
-        value, low, high = (math.exp(each[at]) for each in (said.mean, said.low, said.high))
+        value, low, high = (math.exp(each[at]) for each in (predicted.mean, predicted.low, predicted.high))
         most = self.fitted.limit
         if most is None or high <= most:
             return Place(where, value, low, high, None)
         return Place(where, min(value, most), min(low, most), most, None, cut_at=most)
 
-    def _refusal(self, said: Predicted, at: int) -> str | None:
+    def _refusal(self, predicted: Predicted, at: int) -> str | None:
         if self.fitted.calibration.is_disbelieved:
             return DISBELIEVED
-        if said.outside[at]:
+        if predicted.outside[at]:
             return OUTSIDE
-        return UNKNOWN if said.unknown[at] else None
+        return UNKNOWN if predicted.unknown[at] else None
 
 
 def _log_means(runs: Runs, names: Sequence[str]) -> dict[tuple[Level, ...], float]:
@@ -230,25 +231,23 @@ def _log_means(runs: Runs, names: Sequence[str]) -> dict[tuple[Level, ...], floa
 
 
 @dataclass(frozen=True)
-class Calibrations:
+class Calibrations(Cautioned):
     source: str
     cheap: str
-    """The testbed that is calibrated from."""
+    """The cheap testbed, which predicts."""
     dear: str
-    """And to."""
+    """The expensive testbed, which is predicted."""
     level: float
     accepted: Sequence[str]
-    """Cautions that speak against it, and that it was made despite of."""
+    """Disqualifying cautions that the user accepted."""
     passports: Mapping[str, Mapping[str, Sequence[str]]]
     """Testbed -> fact -> its values."""
     each: Sequence[Calibrated]
     runs: str
-    """What tells the runs that it was made of from others (``observations.predictable``)."""
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    """The digest of its runs (``observations.predictable``)."""
 
     def of(self, response: str | None, levels: Mapping[str, Level]) -> Calibrated | None:
-        """Return the one of this response (None: the first) whose levels that are no numbers are these."""
+        """Return the calibration of this response (None: the first) at these levels of factors that are no numbers."""
         for each in self.each:
             if response in (None, each.response) and all(
                 name in levels and level_text(levels[name]) == level_text(level) for name, level in each.fitted.levels.items()

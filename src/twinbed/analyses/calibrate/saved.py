@@ -1,7 +1,7 @@
-"""A calibration as a file: the runs that it was made of, and what it is tied to. Reading it makes it anew.
+"""Write and read a calibration as a file: its runs, and the facts that it is valid for. Reading fits it again.
 
-Processes follow from runs alone, to the last digit on one machine, so that nothing else has to be kept, and whoever is given
-the file can see what it rests on.
+Processes follow from runs alone, to the last digit on one machine, so nothing else has to be kept.  A reader of the file can
+see the runs behind it.
 """
 
 from __future__ import annotations
@@ -53,22 +53,24 @@ def to_json(calibrations: Calibrations) -> str:
 
 
 def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
-    """Read the calibration of a file, and what is to be said of it. Raises TwinbedError for anything else."""
+    """Read the calibration of a file, with remarks. Raises TwinbedError for anything else."""
     try:
         data = parsed(file.read_bytes())
         if not isinstance(data, dict) or data.get("what") != "twinbed calibration":
-            raise TwinbedError(f"{file} is no calibration", advice="`twinbed calibrate RESULTS --from A --to B` makes one")
+            raise TwinbedError(f"{file} is no calibration", advice="`twinbed calibrate RESULTS --from A --to B` writes one")
         if data.get("format") != FORMAT:
             raise TwinbedError(
-                f"{file} has format {data.get('format')!r}, this twinbed reads {FORMAT}",
-                advice="make it again from its results",
+                f"{file} has format {data.get('format')!r}, and this twinbed reads {FORMAT}",
+                advice="write it again from its results: twinbed calibrate",
             )
         digest = data.pop("sha256", None)
         if digest != _digest(data):
-            raise TwinbedError(f"{file} was changed since it was made", advice="make it again from its results")
+            raise TwinbedError(
+                f"{file} was changed after it was written", advice="write it again from its results: twinbed calibrate"
+            )
         remarks = []
         if data["twinbed"] != twinbed.__version__:
-            remarks.append(f"made by twinbed {data['twinbed']}, this is {twinbed.__version__}: digits may differ")
+            remarks.append(f"Written by twinbed {data['twinbed']}; this is {twinbed.__version__}, and digits may differ.")
         level = number(data["level"])
         return (
             Calibrations(
@@ -80,7 +82,7 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
                 value_of(data, "passports", named(named(each(text)))),
                 [Calibrated(_fitted(each, level)) for each in documents(data["responses"])],
                 text(data["runs"]),
-                tuple(Caution.from_json(each) for each in documents(data["cautions"])),
+                cautions=tuple(Caution.from_json(each) for each in documents(data["cautions"])),
             ),
             remarks,
         )
@@ -133,7 +135,7 @@ def _read_runs(data: Document) -> Runs:
         raise TypeError("blocks and values are lists")
     levels = {name: _levels(of) for name, of in document(data["levels"]).items()}
     if {len(of) for of in levels.values()} | {len(blocks)} != {len(values)}:
-        raise ValueError("its columns have different lengths")
+        raise ValueError("the columns of its runs have different lengths")
     return Runs(levels, [integer(each) for each in blocks], [number(each) for each in values])
 
 

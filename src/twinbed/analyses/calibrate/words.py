@@ -1,15 +1,20 @@
-"""Calibrations as a section: what comes of each response and why it may be believed, curves, and a row a cell."""
+"""Write calibrations as a section: the prediction of each response and its evidence, curves, and a row for each cell."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
+
+import numpy as np
 
 from twinbed.analyses.calibrate import draw
 from twinbed.analyses.calibrate.next_runs import Next
 from twinbed.analyses.calibrate.result import Calibrated, Calibrations, Held, Place
-from twinbed.analyses.calibrate.seed import Kind, equated
 from twinbed.model.amount import amount
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
@@ -19,14 +24,16 @@ from twinbed.show.section import Item, Section
 from twinbed.show.table import Column, Table
 from twinbed.show.words import cell_title, heading
 from twinbed.statistics.calibration.area import Area
+from twinbed.statistics.calibration.equating import Equating, equating, logistic_curve
 from twinbed.statistics.calibration.intervals import least_groups
+from twinbed.statistics.nonlinear import NoFitError
 
 CLEAR = 0.5
-"""The share from which on the cheap testbed counts for more than the expensive runs alone."""
+"""The cheap testbed helps if it counts for at least this share."""
 
 
 class _Of(NamedTuple):
-    """A place, or a cell that was left out, with the calibration that it is of."""
+    """A place or a left-out cell, with its calibration."""
 
     calibrated: Calibrated
     place: Place | Held
@@ -35,7 +42,7 @@ class _Of(NamedTuple):
 
 
 def section(found: Calibrations) -> Section:
-    """Return each response, and what the calibration is tied to."""
+    """Return each response, and the facts that the calibration is valid for."""
     first = found.each[0]
     items: list[Item] = [summary(found), predictions(found), left_out(found)]
     items += [*(_response(found, each) for each in found.each), _tied(found)]
@@ -44,7 +51,7 @@ def section(found: Calibrations) -> Section:
 
 
 def title(each: Calibrated) -> str:
-    """Return the response, and at which other levels."""
+    """Return the response and its other levels."""
     return heading(f"{each.title}{f', {cell_title(each.fitted.levels)}' if each.fitted.levels else ''}")
 
 
@@ -53,9 +60,9 @@ def _response(found: Calibrations, each: Calibrated) -> Section:
     is_first = each is found.each[0]
     anchor = f"calibration-{each.response.replace('@', '-')}"
     table = Section(f"{anchor}-cells", "Every cell", items=(_cells(found, each),), folded=True, on_paper=True, in_text=is_first)
-    measured, *said = sentences(found, each)
-    # The answer for the first response is that of the whole.
-    first, rest = (measured, said) if is_first else (answer(found, each), [measured, *said])
+    measured, *evidence = sentences(found, each)
+    # The answer for the first response is the section's own sentence.
+    first, rest = (measured, evidence) if is_first else (answer(found, each), [measured, *evidence])
     items: list[Item] = [tuple(rest), *draw.figures(found, each), table]
     if kinds := equated(each):
         items.append(Section(f"{anchor}-seed", SEED, items=(_seed(found, each, kinds),), folded=True, in_text=False))
@@ -67,12 +74,12 @@ def _tied(found: Calibrations) -> Section:
         f"{name}: {'; '.join(f'{fact} {chr(44).join(values)}' for fact, values in passport.items()) or 'nothing was recorded'}."
         for name, passport in found.passports.items()
     ]
-    text = "It says nothing of testbeds that differ in one of these."
-    return Section("calibration-tied", "What it is tied to", text, ((*facts, *despite(found)),), in_text=False)
+    text = "The calibration is not valid for testbeds that differ in one of these facts."
+    return Section("calibration-tied", "Valid for", text, ((*facts, *despite(found)),), in_text=False)
 
 
 def despite(found: Calibrations) -> list[str]:
-    """Return which cautions were accepted, in a sentence; nothing where none was."""
+    """Return a sentence with the accepted cautions; empty without any."""
     return [f"Made despite {' and '.join(found.accepted)}."] if found.accepted else []
 
 
@@ -128,7 +135,7 @@ def predictions(found: Calibrations) -> Table:
 
 
 def predicted(each: Calibrated, places: Sequence[Place], cheap: Sequence[float | None]) -> Table:
-    """Return a row a place that was asked about; ``cheap``: the means of new runs there."""
+    """Return a row for each requested place; ``cheap``: the means of new runs there."""
     records = [_Of(each, *of) for of in zip(places, cheap, strict=True)]
     return _places(records, *([Column("cheap")] if any(value is not None for value in cheap) else []))
 
@@ -142,7 +149,7 @@ def _places(records: Sequence[_Of], *measured: Column) -> Table:
 
 
 def left_out(found: Calibrations) -> Table:
-    """Return a row a cell of the dear testbed, as predicted without its group, for programs."""
+    """Return a row for each cell of the expensive testbed, as predicted without its group, for programs."""
     records = [_Of(each, held) for each in found.each for held in each.held]
     columns = (
         *_levels(records),
@@ -178,7 +185,7 @@ def _cells(found: Calibrations, each: Calibrated) -> Table:
     ]
     if any(place.cut_at is not None for place in each.cells):
         columns.append(Column(head="cut at", value="cut_at", format=scaled))
-    caption = f"Geometric means of runs, and what is predicted of {found.dear}."
+    caption = f"Geometric means of runs, and predictions for {found.dear}."
     return Table("cells", f"{title(each)}, cell by cell", caption, columns, each.cells)
 
 
@@ -195,26 +202,28 @@ def _seed(found: Calibrations, each: Calibrated, kinds: Sequence[Kind]) -> Table
         ),
     )
     caption = (
-        f"A logistic over ln {each.fitted.by} of {found.dear} alone, with the interval of one new run, and a line that takes "
-        f"{found.cheap} to {found.dear}: section 3.2 of Quantifying Uncertainty in Emulations."
+        f"A logistic over ln {each.fitted.by} for {found.dear} alone, with the interval of one new run, and a line from "
+        f"{found.cheap} to {found.dear} (section 3.2 of Quantifying Uncertainty in Emulations)."
     )
     return Table("seed", SEED, caption, columns, kinds)
 
 
 def answer(found: Calibrations, each: Calibrated) -> str:
-    """Return what the dear testbed gives by the cheap one, and how well that is known."""
+    """Return the ratio of the expensive testbed to the cheap one, and its precision."""
     if each.ratios is None:
-        return f"nothing is predicted: {each.cells[0].refused}."
+        return f"cannot predict {found.dear}: {each.cells[0].refused}."
     low, high = (f"{ratio:.3g}" for ratio in each.ratios)
-    text = f"{found.dear} gives {low if low == high else f'{low} to {high}'} times what {found.cheap} gives"
+    text = f"{found.dear} gives {low if low == high else f'{low} to {high}'} times as much as {found.cheap}"
     if each.half_width is None:
-        return f"{text}. Every cell that is predicted was measured on {found.dear} as well."
+        return f"{text}. Every predicted cell was also measured on {found.dear}."
     number = amount(len(each.unmeasured), "cell")
-    return f"{text}, predicted within ±{_share(each.half_width)} ({share(found.level)}, median of {number} not measured there)."
+    return (
+        f"{text}, predicted within ±{_share(each.half_width)} ({share(found.level)} CI, median of {number} not measured there)."
+    )
 
 
 def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
-    """Yield what was measured, and why the answer may be believed."""
+    """Yield what was measured, and the evidence for the answer."""
     fitted, made = each.fitted, each.fitted.calibration
     names = joined([one.name for one in fitted.inputs])
     yield f"Measured: {len(made.cheap)} cells of {names} on {found.cheap}, {len(made.dear)} on {found.dear}."
@@ -224,94 +233,94 @@ def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
         scale = unit_scale(each.unit, cut[:1])
         yield f"{amount(len(cut), 'prediction')} cut at {_most(cut[0], scale)}."
     if each.area is not None:
-        yield f"Curves lie {_area(each.area)} apart over ln {fitted.by}, in logarithms."
-        for other, area in each.beside.items():
-            yield f"{found.cheap}'s less {other}'s distance from {found.dear}: {_area(area)}."
+        yield f"The area between both curves over ln {fitted.by} is {_area(each.area)}, in logarithms."
+        for other, area in each.distances.items():
+            yield f"{found.cheap} is farther from {found.dear} than {other} is by {_area(area)}."
     if refused := [one.refused for one in each.cells if one.refused is not None]:
-        yield f"Not predicted: {len(refused)} of {len(each.cells)} cells ({joined(list(dict.fromkeys(refused)))})."
+        yield f"Cannot predict {len(refused)} of {len(each.cells)} cells: {joined(list(dict.fromkeys(refused)))}."
     yield belief(found, each)
     yield from assurance(found, each)
     if each.inside:
         held = f"{sum(one.is_held for one in each.inside)} of {len(each.inside)}"
-        yield f"Left out one {fitted.by} at a time: {held} means lie in the intervals that the others give."
+        yield f"Check, one {fitted.by} left out at a time: {held} means lie in the intervals from the others."
     else:
-        yield f"No {fitted.by} lies between others that were measured on {found.dear}: no prediction could be checked."
+        yield f"No prediction could be checked: no {fitted.by} lies between others that were measured on {found.dear}."
 
 
 def _choice(found: Calibrations, each: Calibrated) -> str:
-    """Return whether the cheap testbed is used, and what that rests on."""
+    """Return whether the cheap testbed is used, and why."""
     made = each.fitted.calibration
     mixed, alone = made.with_cheap.error, made.alone.error
     if mixed is None or alone is None:
-        return f"No {each.fitted.by} lies between others, so nothing shows whether {found.cheap} helps."
+        return f"Cannot tell whether {found.cheap} helps: no {each.fitted.by} lies between others."
     one, other = _share(mixed), _share(alone)
+    errors = f"left-out cells are missed by {one} with it, by {other} from {found.dear} alone (root mean square)"
     if not made.has_cheap:
-        return (
-            f"{found.cheap} does not help and is not used: left out, cells are missed by {other} from {found.dear} alone, "
-            f"by {one} with {found.cheap} (root mean square)."
-        )
+        return f"{found.cheap} does not help and is not used: {errors}."
     verdict = "helps" if made.share >= CLEAR else "is not shown to help"
     return (
-        f"{found.cheap} {verdict} and counts for {_share(made.share)}: left out, cells are missed by {one} with it, by "
-        f"{other} from {found.dear} alone (root mean square); log {found.dear} rises by {made.slope:.2g} times "
-        f"log {found.cheap}."
+        f"{found.cheap} {verdict} and counts for {_share(made.share)}: {errors}. Log {found.dear} rises by {made.slope:.2g} "
+        f"times log {found.cheap}."
     )
 
 
 def belief(found: Calibrations, each: Calibrated) -> str:
-    """Return which interval it is, and why."""
+    """Return the kind of interval, and why it was chosen."""
     fitted, made = each.fitted, each.fitted.calibration
     missed, groups, _ = made.missed
     if made.is_conformal:
         drawn = f"{made.drawn_groups} levels of {fitted.by} drawn at random"
-        text = f"Intervals: conformal, by {drawn}; they assume nothing about the curve"
+        text = f"Intervals are conformal, from {drawn}: they assume nothing about the curve"
         wide = f", and are wide because the process missed {missed} of {groups}" if made.is_doubted else ""
         return f"{text}{wide}."
     drawn = f"{made.drawn_groups} were drawn at random" if made.drawn_groups else "none was drawn at random"
-    needs = f"a conformal one of {share(found.level)} needs {least_groups(found.level)} levels of {fitted.by}, and {drawn}"
-    misses = f"; {missed} of {groups} levels left out lie outside them" if made.is_disbelieved or made.is_doubted else ""
-    return f"Intervals: the process' own; {needs}{misses}{', so that they are not given' if made.is_disbelieved else ''}."
+    needs = (
+        f"conformal ones need {least_groups(found.level)} random levels of {fitted.by} for {share(found.level)}, and {drawn}"
+    )
+    misses = f" {missed} of {groups} left-out levels lie outside" if made.is_disbelieved or made.is_doubted else ""
+    refused = ", so no interval is given" if made.is_disbelieved else ""
+    return f"Intervals come from the process; {needs}.{misses}{refused}{'.' if misses else ''}"
 
 
 def assurance(found: Calibrations, each: Calibrated) -> Iterator[str]:
-    """Yield how sure the process is of its own coverage: the belief that it rests on, and what holds without it."""
+    """Yield the coverage of the process' intervals: with its assumption, and without it."""
     made = each.fitted.calibration
     if made.is_conformal:
         return
     missed, groups, _ = made.missed
-    text = f"Coverage: {share(found.level)} if no step lies between two levels of {each.fitted.by}"
+    text = f"Coverage: {share(found.level)} if the curve has no step between two levels of {each.fitted.by}"
     if each.assured is not None:
         text += f"; {_share(each.assured)} whatever the curve"
     if made.shown_coverage is not None:
-        text += f"; {groups - missed} of {groups} levels left out are held, which shows {_share(made.shown_coverage)} or more"
+        text += f"; at least {_share(made.shown_coverage)} by the check ({groups - missed} of {groups} left-out levels inside)"
     yield f"{text}."
 
 
 def place_sentence(found: Calibrations, each: Calibrated, place: Place, *, one_run: bool) -> str:
-    """Return what is predicted of one place."""
+    """Return the prediction of one place in a sentence."""
     where = cell_title(place.levels)
     if place.value is None or place.low is None or place.high is None:
-        return f"{where}: nothing is said of {found.dear}: it is {place.refused}."
+        return f"{where}: cannot predict {found.dear}: {place.refused}."
     scale = unit_scale(each.unit, [place.value])
     value, low, high = (f"{number / scale.factor:.4g}" for number in (place.value, place.low, place.high))
-    interval = f"{low} to {high} ({share(found.level)}, of {'one run' if one_run else 'the mean'})"
+    interval = f"{share(found.level)} CI of {'one run' if one_run else 'the mean'} {low} to {high}"
     cut = "" if place.cut_at is None else f", cut at {_most(place.cut_at, scale)}"
-    return f"{where}: {each.title} of {found.dear} {value} {draw.named(scale)}".rstrip() + f", {interval}{cut}."
+    return f"{where}: {each.title} of {found.dear} {value} {draw.named(scale)}".rstrip() + f" ({interval}{cut})."
 
 
 def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Path) -> Iterator[str]:
-    """Yield which levels to measure next, and the command that does."""
+    """Yield the levels to measure next, and the command for it."""
     yield ""
     if not chosen.levels:
-        yield f"nothing to measure: nine of ten cells are within ±{_share(chosen.now)} already"
+        yield f"Nothing to measure: nine of ten cells are within ±{_share(chosen.now)} already."
         return
-    yield f"next on {found.dear}, most telling first (nine of ten cells are within ±{_share(chosen.now)} now):"
+    yield f"Measure next on {found.dear}, most useful first (nine of ten cells are within ±{_share(chosen.now)} now):"
     for level, half in zip(chosen.levels, chosen.half_widths, strict=True):
         yield f"  {chosen.by} {level_text(level)}: ±{_share(half)}"
     profile = tables.outline.data.get("profile")
     option = f" --profile {profile}" if profile else ""
-    yield f"they last {duration(chosen.seconds)}; not being random, they count for the process, not for the conformal interval"
-    yield f"{study}; next: twinbed run {study}{option} -o {found.source}"
+    yield f"They take {duration(chosen.seconds)}. They are not random, so they improve the process, not the conformal interval."
+    yield f"Written: {study}. Next: twinbed run {study}{option} -o {found.source}"
 
 
 def example(found: Calibrations) -> str:
@@ -333,3 +342,50 @@ def _area(area: Area) -> str:
 def _share(part: float) -> str:
     """Return a share with two digits."""
     return share(float(f"{part:.2g}"))
+
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One combination of the levels of all other factors."""
+
+    name: str
+    half_width: float | None
+    """The median interval of one new run by the logistic, as a share; None if it does not fit."""
+    line: Equating | None
+    """None if too few levels were measured on both testbeds."""
+
+
+def equated(each: Calibrated) -> Sequence[Kind]:
+    """Return each kind by the LDRD report's own method, for comparison; empty without a logarithmic factor."""
+    fitted = each.fitted
+    if not fitted.inputs[fitted.group].is_log:
+        return ()
+    others = [name for name in fitted.dear.levels if name != fitted.by and name in {each.name for each in fitted.inputs}]
+    kinds = dict.fromkeys(tuple(fitted.dear.levels[name][at] for name in others) for at in range(len(fitted.dear)))
+    return [_kind(each, dict(zip(others, kind, strict=True))) for kind in kinds]
+
+
+def _kind(each: Calibrated, levels: dict[str, Level]) -> Kind:
+    fitted = each.fitted
+    one = fitted.inputs[fitted.group]
+    dear, cheap = fitted.dear.only(levels), fitted.cheap.only(levels)
+    at = np.array([math.log(one.number(one.scaled(level))) for level in dear.levels[fitted.by]])
+    half, line = None, None
+    with suppress(NoFitError):
+        rate, low, high = logistic_curve(at, np.array(dear.values)).at(np.unique(at), LEVEL)
+        half = float(np.median((high - low) / 2 / rate))
+    here, there = (_means(runs.levels[fitted.by], runs.values) for runs in (cheap, dear))
+    both = [name for name in there if name in here]
+    with suppress(ValueError):
+        line = equating(np.array([here[name] for name in both]), np.array([there[name] for name in both]))
+    return Kind(cell_title(levels) if levels else "all", half, line)
+
+
+def _means(levels: Sequence[Level], values: Sequence[float]) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for level, value in zip(levels, values, strict=True):
+        found.setdefault(level_text(level), []).append(value)
+    return {name: fmean(own) for name, own in found.items()}

@@ -1,4 +1,4 @@
-"""Capacity as a figure: every run over N, means with intervals, what they are compared with, and where the capacity lies."""
+"""Draw capacity: every run over N, means with intervals, the objective, and where the capacity lies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SAID = {"description": {"field": "said"}}
 
 
 def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale, title: str) -> Spec:
-    """Return every run over N, means with intervals, and what they are compared with; values in the unit of ``scale``, which
-    ``title`` names."""
+    """Return every run over N, means with intervals, and the objective. Values are in the unit of ``scale``, which ``title``
+    names."""
     tested = [step.n for step in group.steps]
     x = of_n(tested, f"{capacities.one}s")
     left, right = x["scale"]["domain"]

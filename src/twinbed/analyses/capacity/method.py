@@ -1,4 +1,4 @@
-"""The analysis ``capacity``: the largest N that keeps an objective, with confidence, in words.
+"""The analysis ``capacity``: the largest N that keeps an objective, with confidence.
 
 In: one row an observation with N and other levels.  Out: ``statements`` (one a combination of the other levels), ``steps`` (one
 for each N tested).  Limits and sources: twinbed.statistics.capacity.
@@ -26,7 +26,7 @@ from twinbed.show.section import Section
 from twinbed.statistics.capacity import LEAST, Objective
 
 FEW = 5
-"""Runs at an N: fewer leave one unsure of how runs vary."""
+"""Runs at an N: with fewer, the spread of runs is not well known."""
 
 
 class CapacityParams(OverN):
@@ -39,9 +39,11 @@ class CapacityParams(OverN):
         default=False, description="the bound is a share of the mean at N = 1, or of a better one: --at-least 0.9 --of-one"
     )
     by: tuple[str, ...] = Field(
-        default=(), description="another factor of FILE, each combination has its own capacity; may be repeated"
+        default=(), description="another factor of FILE; each of its levels has its own capacity; may be repeated"
     )
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="how sure it is that what is named keeps the objective")
+    confidence: float = Field(
+        default=0.95, gt=0.5, lt=1, description="the confidence that the named number keeps the objective"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -55,35 +57,35 @@ class CapacityParams(OverN):
 
     @property
     def objective(self) -> Objective:
-        """The objective. Raises TwinbedError where there is none, or two."""
+        """Return the objective. Raises TwinbedError where there is none, or two."""
         bound = self.at_least if self.at_most is None else self.at_most
         if bound is None or (self.at_most is not None and self.at_least is not None):
-            raise TwinbedError("what must hold?", advice="either --at-most VALUE or --at-least VALUE")
+            raise TwinbedError("capacity needs one objective", advice="give either --at-most VALUE or --at-least VALUE")
         if not math.isfinite(bound):
             raise TwinbedError(
-                f"{bound:g} is no bound", advice="a finite number, in the unit of the response or with --of-one a share"
+                f"the bound {bound:g} is not finite",
+                advice="give a number in the unit of the response, or with --of-one a share",
             )
         if not computable(bound):
-            raise TwinbedError(f"the bound is of the size {bound:.0e}", advice="take another unit")
+            raise TwinbedError(f"the bound {bound:.0e} is too large or too small to compute with", advice="use another unit")
         return Objective(bound, self.at_most is not None, self.of_one)
 
 
 class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
-    """What is the largest N (pairs, flows, receivers) that keeps an objective, and how sure is that? N is a factor of the
-    study.
+    """What is the largest N (pairs, flows, receivers) that keeps an objective, with which confidence?
 
-    Only tested N are named: between them and above the largest nothing is said.
+    N is a factor of the study. Only tested N are named: nothing is known between them or above the largest.
 
     \b
-    twinbed analyse capacity results/ --response loss --at-most 0.01
-    twinbed analyse capacity results/ --response requests_per_second --per-pair --at-least 0.9 --of-one
-    twinbed analyse capacity loss.csv --response loss --over receivers --at-most 1
-    twinbed analyse capacity results/ --response loss --at-most 0.01 -o capacity.html       as a page
+      twinbed analyse capacity results/ --response loss --at-most 0.01
+      twinbed analyse capacity results/ --response requests_per_second --per-pair --at-least 0.9 --of-one
+      twinbed analyse capacity loss.csv --response loss --over receivers --at-most 1
+      twinbed analyse capacity results/ --response loss --at-most 0.01 -o capacity.html       as a page
     """
 
     name = "capacity"
     params = CapacityParams
-    epilog = "docs/capacity.md says what is tested, and why nothing is said of N not tested."
+    epilog = "docs/capacity.md explains the tests, and why only tested N are named."
     table_names = ("statements", "steps")
 
     def columns(self, params: CapacityParams) -> tuple[str | None, Sequence[str]]:
@@ -111,8 +113,8 @@ class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
             _in_words(frame, over, objective, params.per_pair),
             params.confidence,
             [_group(group, fit) for group, fit in found],
-            (*frame.cautions, *few),
-            left_out,
+            cautions=(*frame.cautions, *few),
+            left_out=left_out,
         )
 
     def section(self, result: Capacities) -> Section:

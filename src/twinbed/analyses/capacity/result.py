@@ -1,16 +1,16 @@
-"""How many fit: the statements of ``capacity`` and the runs that they are made of, as pages and tables show them."""
+"""The result of ``capacity``: statements on how many fit, and the runs behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.observations.numbered import one_of
 
-NO_INTERVAL = "no end of an interval of the capacity is sure enough, which takes half the error that a bound alone takes"
+NO_INTERVAL = "no interval of the capacity (an end of it needs half the error of a one-sided bound)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,15 @@ class Tested:
 
     n: int
     values: Sequence[float]
-    """The values of its runs."""
+    """A value for each run."""
     mean: float
     interval: Interval
     monotone: float
-    """By a monotone regression over N."""
+    """The mean by a monotone regression over N."""
     keeps: float
-    """The least confidence of this and all smaller N that the objective holds."""
+    """The confidence that this and all smaller N keep the objective (the least of theirs)."""
     fails: float
-    """The least confidence of this and all larger N that it does not."""
+    """The confidence that this and all larger N fail it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +39,24 @@ class LevelCapacity:
     keeps: int | None
     """The largest N shown to keep the objective."""
     fails: int | None
-    """The least N shown not to."""
+    """The least N shown to fail it."""
     low: int
-    """The lower end of the interval of the capacity; 0 where not even the least N is shown to keep it."""
+    """The lower end of the interval of the capacity; 0 if not even the least N is shown to keep the objective."""
     high: int | None
     """None where no N is shown to fail."""
     knee: float | None
     bound: float
-    """In the unit of the response."""
+    """The objective's bound, in the unit of the response."""
     steps: Sequence[Tested]
-    """In the order of N."""
+    """Ordered by N."""
 
     @property
     def single(self) -> float | None:
-        """The mean at N = 1."""
+        """Return the mean at N = 1."""
         return next((step.mean for step in self.steps if step.n == 1), None)
 
     def interval(self, one: str) -> str:
-        """Return where the capacity lies, in words. ``one`` is what N counts."""
+        """Return where the capacity lies, in words. ``one``: the noun that N counts."""
         low, high = self.low, self.high
         if high is None:
             return f"the capacity is at least {low} {one}s" if low else NO_INTERVAL
@@ -66,7 +66,7 @@ class LevelCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacities:
+class Capacities(Cautioned):
     source: str
     response: str
     """The metric."""
@@ -74,16 +74,13 @@ class Capacities:
     over: str
     """The factor that is N."""
     per_pair: bool
-    """Whether values are divided by N."""
+    """True if values are divided by N."""
     objective: str
-    """In words."""
+    """The objective in words."""
     confidence: float
     groups: Sequence[LevelCapacity]
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or rows that are not in it."""
 
     @property
     def one(self) -> str:
-        """What N counts: ``pair``."""
+        """Return the noun that N counts: ``pair``."""
         return one_of(self.over)

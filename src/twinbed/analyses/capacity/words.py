@@ -1,4 +1,4 @@
-"""How many fit, as a section: the statements, a figure for each combination of levels, and the numbers."""
+"""Write how many fit as a section: the statements, a figure for each combination of levels, and the numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMED = ("", "/s", "1")
 
 
 def section(capacities: Capacities) -> Section:
-    """Return the statements, with what they rest on."""
+    """Return the statements, then figures and the numbers behind them."""
     objective = capacities.objective.replace(capacities.response, metric_name(capacities.response))
     first, *rest = (heading(f"{_where(group)}{objective}: {group.statement}.") for group in capacities.groups)
     scale = unit_scale(capacities.unit, [value for group in capacities.groups for step in group.steps for value in step.values])
@@ -37,7 +37,7 @@ def section(capacities: Capacities) -> Section:
             _statements(capacities),
             _steps(capacities, scale, objective),
         ),
-        kicker=f"{share(capacities.confidence)} sure of what is named",
+        kicker=f"Confidence {share(capacities.confidence)}",
     )
 
 
@@ -46,10 +46,9 @@ def _figure(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> F
     unit = f" [{scale.unit}]" if scale.unit not in NAMED else ""
     held = f" and the mean at 1 {capacities.one}" if group.single is not None else ""
     interval = group.interval(capacities.one)
-    shaded = f"nothing is shaded: {interval}" if interval == NO_INTERVAL else f"shaded: {interval}"
-    caption = (
-        f"{heading(f'{_where(group)}{named}')}: runs, means with intervals; dashed: what the objective demands{held}; {shaded}."
-    )
+    shaded = f"Nothing is shaded: {interval}" if interval == NO_INTERVAL else f"Shaded: {interval}"
+    title = heading(f"{_where(group)}{named}")
+    caption = f"{title}: runs, and means with intervals. Dashed: the bound of the objective{held}. {shaded}."
     spec = partial(capacity_plot, capacities, group, scale, f"{named}{unit}")
     return Figure(f"capacity {cell_title(group.levels)}", spec=spec, caption=caption)
 
@@ -93,13 +92,13 @@ def _steps(capacities: Capacities, scale: UnitScale, objective: str) -> Table:
         Column("fails", "fails", format=_sure, value="each.fails"),
     )
     caption = (
-        f"{heading(objective)}. Keeps: how sure it is that this and all smaller numbers keep it; fails: that this and all"
-        f" larger ones do not. Monotone: the means made to worsen with N. Between these numbers, and above the"
-        " largest, nothing is said."
+        f"{heading(objective)}. Keeps: the confidence that this and all smaller numbers keep the objective. Fails: the"
+        f" confidence that this and all larger numbers fail it. Monotone: the means made to worsen with N. Nothing is known"
+        " between these numbers, or above the largest."
     )
     return Table("steps", f"Each number of {capacities.one}s", caption, columns, records)
 
 
 def _sure(share: float) -> str | None:
-    """Return a share that is never all of it: a test leaves a rest."""
+    """Return a confidence, which is never 100 %."""
     return ">99.99 %" if share > 0.9999 else percent(share)

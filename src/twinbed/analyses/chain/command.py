@@ -1,4 +1,4 @@
-"""`twinbed chain`: system calls as Markov chains, from traces or from a results folder."""
+"""`twinbed chain`: system calls as Markov chains, from traces or results."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ if TYPE_CHECKING:
 STYLES = ["text", "json", "dot", "graphml", "svg"]
 OF_ONE_PROGRAM = ("dot", "graphml", "svg")
 NUMBERED = ("perf_script", "trace_cmd")
-"""Kinds of traces that have numbers for calls, and do not say on which machine they were made."""
+"""Kinds of traces with numbers for calls, without the machine's architecture."""
 BY_NUMBER = "call_by_number"
 """The core's note of numbers in a plain sequence."""
 SUFFIXES = {".json": "json", ".dot": "dot", ".gv": "dot", ".graphml": "graphml", ".svg": "svg"}
 
 
-@click.command(name="chain", epilog="docs/chain.md says what each number means, and how to make traces.")
+@click.command(name="chain", epilog="docs/chain.md explains each number, and how to make traces.")
 @click.argument("traces", metavar="TRACE... | RESULTS", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--order", type=click.IntRange(1, 3), default=1, help="How many calls make a state.")
-@click.option("--program", help="Only this program.")
-@click.option("--skip", type=click.IntRange(0), metavar="N", default=0, help="Without the first N calls of each thread.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only N calls of each thread, after those skipped.")
+@click.option("--order", type=click.IntRange(1, 3), default=1, help="Calls in a state.")
+@click.option("--program", help="Show only this program.")
+@click.option("--skip", type=click.IntRange(0), metavar="N", default=0, help="Skip the first N calls of each thread.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only N calls of each thread, after the skipped ones.")
 @click.option(
     "--architecture",
     type=click.Choice(["x86_64", "aarch64", "i386"]),
-    help="Whose call numbers a trace holds that does not say: of perf script, trace-cmd, or a plain sequence. Default: x86_64.",
+    help="Architecture of call numbers in traces without one: perf script, trace-cmd, plain sequences. Default: x86_64.",
 )
-@click.option("--threshold", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Drop less likely transitions.")
-@click.option("--smoothing", type=click.FloatRange(0, min_open=True), help="Count each transition so often more in walks.")
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Drop transitions below this probability."
+)
+@click.option("--smoothing", type=click.FloatRange(0, min_open=True), help="Add this count to each transition in walks.")
 @click.option("--against", type=click.Path(path_type=Path), multiple=True, help="Compare with this trace; may be repeated.")
-@click.option("--format", "style", type=click.Choice(STYLES), help="How to write it. Default: by the output's name, else text.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
 @click.pass_obj
 def command(
@@ -60,29 +62,31 @@ def command(
     style: str | None,
     output: Path | None,
 ) -> int:
-    """What programs ask of the kernel as Markov chains: of traces TRACE..., or of the RESULTS of a study.
+    """Show system calls as Markov chains, from traces or from the RESULTS of a study.
 
-    Traces are of strace, perf, trace-cmd, sysdig or twinbed-probe, or plain sequences of numbers or names, or lines of a
-    process and its call; several are replicates of one thing. Each testbed of RESULTS is compared with the reference. Exit
-    code 1: a trace is cut off; of RESULTS 4: some chain is shown to differ; 5: too few replicates to show it.
+    Traces come from strace, perf, trace-cmd, sysdig or twinbed-probe. Plain sequences of numbers or names, or lines of a
+    process and its call, work too. Several traces are replicates. With RESULTS, each testbed is compared with the reference.
+
+    Exit code 1: a trace is cut off. With RESULTS, 4: a chain is shown to differ; 5: too few replicates to show it.
 
     \b
     strace -f -ttt -T -o ab.strace ab -n 1000 http://server/
-    twinbed chain ab.strace                                the chain of each program
-    twinbed chain a.strace --against b.strace              what differs
-    twinbed chain ab.strace --program ab -o ab.svg         a picture
-    twinbed chain results/                                 every testbed against the reference
+      twinbed chain ab.strace                                the chain of each program
+      twinbed chain a.strace --against b.strace              what differs
+      twinbed chain ab.strace --program ab -o ab.svg         a picture
+      twinbed chain results/                                 every testbed against the reference
     """
     style = style or SUFFIXES.get(output.suffix if output else "", "text")
     if any(inputs.is_results(trace) for trace in traces):
         if len(traces) > 1 or against or skip or limit or architecture:
             raise TwinbedError(
-                "a results folder is analysed alone", advice="its skip and limit are settings of the instrument syscalls"
+                "RESULTS must be given alone, without options of traces",
+                advice="skip and limit are settings of the instrument syscalls in the study",
             )
         if style in OF_ONE_PROGRAM:
             raise TwinbedError(
-                f"{style} is of one program, and RESULTS have several",
-                advice="`twinbed export RESULTS -o DIR --chains --figures` writes all of them, and their pictures",
+                f"{style} holds one program, and RESULTS have several",
+                advice="`twinbed export RESULTS -o DIR --chains --figures` writes all chains and their pictures",
             )
         from twinbed.analyses.chain.method import ChainParams
 
@@ -101,7 +105,9 @@ def command(
     if style in OF_ONE_PROGRAM:
         if len(names) > 1:
             program_names = ", ".join(str(name) for name in names)
-            raise TwinbedError(f"{style} is of one program, and there are {program_names}", advice="choose one with --program")
+            raise TwinbedError(
+                f"{style} holds one program, and the traces have {program_names}", advice="choose one with --program"
+            )
         put(of.picture(first, other, names[0], rules, style), output)
     else:
         shown = [of.shown(first, other, name, rules) for name in names]
@@ -117,18 +123,18 @@ def _of_results(
 
     tables = inputs.tables(results)
     if not tables.table("transitions").num_rows:
-        raise TwinbedError(f"{results} has no system calls", advice="put syscalls into the study's instruments, and run it")
+        raise TwinbedError(f"{results} has no system calls", advice="run the study with instruments: [syscalls]")
     result = analysis.run(tables, params)
     kept = result if program is None else result.of(program)
     if not kept.chains:
         there = ", ".join(sorted({str(row.program) for row in result.chains})) or "none"
-        raise TwinbedError("no program to compare with the reference's", advice=f"there are: {there}")
+        raise TwinbedError(f"no chain of {program or 'any program'} to compare with the reference", advice=f"programs: {there}")
     write(analysis, kept, results, style, "", None, output)
     return analysis.exit_code(kept)
 
 
 def _report_reading(traces: Traces) -> int:
-    """Say on standard error what was read, and return the exit code."""
+    """Print what was read to standard error, and return the exit code."""
     for path, summary in zip(traces.paths, traces.summaries, strict=True):
         say(f"{path}: {amount(summary['calls'], 'call')}, {summary['kind'].replace('_', ' ')}", err=True)
         by_number = summary["notes"].get(BY_NUMBER, summary["calls"] if summary["kind"] in NUMBERED else 0)

@@ -1,8 +1,8 @@
-"""Draw a chain, or two in one: states and transitions as SVG of our own, differences as a heat map.
+"""Draw a chain, or two in one: states and transitions as SVG, differences as a heat map.
 
-States stand in a circle in the order of their use, so that the most used are side by side.  A disc's area is the share of
-time in calls (of calls, where no time was measured); an arrow's width is its probability.  Of two chains, discs show the first
-and rings the second; arrows that only one of them has differ by colour and by dashes.
+States stand in a circle, ordered by use, so that the most used are neighbours.  A disc's area is the share of time in calls (or
+of calls, if no time was measured); an arrow's width is its probability.  With two chains, discs show the first and rings the
+second; arrows of only one chain differ by colour and dashes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from twinbed.show.words import cell_title
 from twinbed.terminal import visible
 
 ONLY = (("different", "7 4"), ("equivalent", "2 3"))
-"""Colour and dashes of what only the first and only the second chain has."""
+"""Colour and dashes of transitions that only the first, or only the second, chain has."""
 WIDTH, HEIGHT, RADIUS = 640, 560, 185
 MIDDLE = (WIDTH / 2, 245.0)
 LARGEST, SMALLEST = 30.0, 3.5
@@ -37,31 +37,31 @@ Point: TypeAlias = tuple[float, float]
 
 
 def pictures(row: ChainRow, graph: Graph, at: int) -> Section:
-    """Return both chains in one picture, and a heat map of their differences; folded but for the first of them, ``at`` 0."""
+    """Return both chains in one picture, and a heat map of their differences; unfolded only at place 0."""
     names = testbed, reference = row.testbed, row.reference
     shown = most_used(graph)
-    title = f"{where(row)}, {cell_title(row.cell)}: {testbed} against {reference}"
+    title = f"{where(row)}, {cell_title(row.cell)}: {testbed} compared with {reference}"
     label = f"{title}. Transitions between system calls; the table above has the distances."
     chains = Figure(
         f"chain of {title}",
         label,
         drawing=lambda colours: svg(shown, label, names, colours),
-        caption="What follows what. Point at a state or an arrow for its numbers.",
+        caption="The call that follows each call. Point at a state or an arrow for its numbers.",
     )
     differences = Figure(
         f"differences of chain of {title}",
         f"{title}. Differences of transition probabilities.",
         spec=lambda: heat_map(shown, testbed, reference),
-        caption=f"By how many percentage points more often the column's call follows the row's on {testbed} or on {reference}; "
-        f"+ where only {testbed} has the transition, - where only {reference}.",
+        caption=f"Difference in percentage points of how often the column's call follows the row's, by the testbed with more; "
+        f"+: only {testbed} has the transition, -: only {reference}.",
     )
     notes = [shown.note] if shown.note else []
     return Section(f"chain-{at + 1}", title, "", (*notes, chains, differences), folded=at > 0, in_text=False)
 
 
 def svg(shown: Shown, label: str, names: Sequence[str], colours: Colours) -> str:
-    """Return the picture. ``names`` are those of the one chain or of the two; ``label`` describes it to readers who cannot
-    see it. States and transitions have titles but in the colours of a page, which shows their labels itself."""
+    """Return the picture. ``names``: the name of the chain, or of both; ``label`` describes it to readers who cannot see it.
+    States and transitions have titles, except in the colours of a page, which shows their labels itself."""
     nodes, edges = shown.graph.nodes, shown.graph.edges
     places = {node.state: _place(at, len(nodes)) for at, node in enumerate(nodes)}
     sizes = {node.state: _radius(max(_weight(node, 0), _weight(node, 1))) for node in nodes}
@@ -73,7 +73,7 @@ def svg(shown: Shown, label: str, names: Sequence[str], colours: Colours) -> str
     ]
     if colours is not PAGE:
         parts.append(f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{colours["paper"]}"/>')
-    # The most likely last, on top of the others.
+    # Draw the most likely last, on top of the others.
     for edge in sorted(edges, key=lambda edge: (two and edge.only is not None, _probability(edge))):
         parts.append(_arrow(edge, places, sizes, names, colours))
     parts += [_disc(node, places[node.state], names, colours) for node in nodes]
@@ -90,7 +90,7 @@ def _safe(text: str) -> str:
 
 
 def _weight(node: Node, side: int) -> float:
-    """Return the share of time, of calls where no time was measured; 0 where that chain has no such state."""
+    """Return the share of time, or of calls if no time was measured; 0 if that chain has no such state."""
     time = node.times[side]
     return (time if time is not None else node.shares[side]) or 0.0
 
@@ -113,7 +113,7 @@ def _arrow(edge: Edge, places: dict[str, Point], sizes: dict[str, float], names:
     probability = _probability(edge)
     width, opacity, colour, dashes = 0.7 + 4.3 * probability, 0.35 + 0.55 * probability, colours["ink"], ""
     if len(names) > 1 and edge.only is not None:
-        # However seldom it is: the picture is to show that one of them never does it.
+        # Visible however rare: the picture must show that one of them never does it.
         width, opacity = max(width, 1.6), 0.95
         colour, dashes = colours[ONLY[edge.only][0]], f' stroke-dasharray="{ONLY[edge.only][1]}"'
     start, end = places[edge.state], places[edge.next_state]
@@ -256,8 +256,8 @@ def _title(label: str, colours: Colours) -> str:
 
 
 def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
-    """Return the differences: rows are states, columns the calls that follow; colour says whose probability is larger,
-    strength by how much."""
+    """Return the differences: rows are states, columns the calls that follow. The colour shows the testbed with the larger
+    probability, its strength the difference."""
     rows: list[dict[str, Json]] = []
     for edge in shown.graph.edges:
         first, second = (probability or 0.0 for probability in edge.probabilities)
@@ -274,7 +274,7 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
     calls = list(dict.fromkeys(state.split(" ")[-1] for state in states))
     axis = {"title": None, "ticks": False, "labelColor": INK, "labelLimit": 220, "grid": False, "labelOverlap": False}
     x = {"field": "call", "type": "nominal", "sort": calls, "axis": {**axis, "orient": "top", "labelAngle": -50}}
-    # The fonts of a page are wider than those that the picture is laid out with.
+    # A page's fonts are wider than those of the layout.
     room = 12 + 7.5 * max(map(len, states), default=0)
     y = {"field": "state", "type": "nominal", "sort": states, "axis": {**axis, "minExtent": room}}
     colour = {

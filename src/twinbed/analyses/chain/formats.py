@@ -1,7 +1,7 @@
 """Write chains for other programs: DOT (graphviz.org/doc/info/lang.html) and GraphML (graphml.graphdrawing.org).
 
-Both hold all states and transitions.  Of two chains, attributes end in ``_first`` and ``_second``, and are missing where that
-chain has no such state or transition.
+Both have all states and transitions.  Attributes of two chains end in ``_first`` and ``_second``, and are missing if that chain
+has no such state or transition.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _quoted(text: str) -> str:
 
 
 def files(chains: Iterable[Alone]) -> Iterator[File]:
-    """Yield two files for each chain, and last ``chains.csv``, which says which is which."""
+    """Yield two files for each chain, and last ``chains.csv``, an index of them."""
     names = Names()
     rows: list[dict[str, object]] = []
     factors: dict[str, None] = {}

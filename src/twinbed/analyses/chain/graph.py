@@ -1,8 +1,8 @@
-"""Make a graph of a chain: nodes with their weight, edges with their probability, and which chain alone has them.
+"""Make a graph of a chain: nodes with their weight, edges with their probability, and the chain that alone has them.
 
-In: the counts of one testbed, or of two to be shown as one; the time in each call where it was measured.  Out: ``Graph``.
-A node's time is that of its last call, shared among the states that end with it as often as each is reached.
-``most_used`` chooses what a picture has room for.
+In: the counts of one testbed, or of two to be shown as one; the time in each call, if measured.  Out: ``Graph``.  A node's time
+is the time of its last call, divided among the states that end with it by how often each is reached.  ``most_used`` chooses
+what a picture has room for.
 """
 
 from __future__ import annotations
@@ -82,17 +82,17 @@ def _times(counts: Transitions, order: int, seconds: Seconds | None) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The part of a graph that is drawn, and what is not."""
+    """The drawn part of a graph, and the size of the rest."""
 
     graph: Graph
     nodes_left_out: int
     edges_left_out: int
     share_left_out: float
-    """The share of transitions that is lost, in the chain that loses more."""
+    """The share of transitions that is not drawn, in the chain with the larger one."""
 
     @property
     def note(self) -> str:
-        """What is left out, in words; empty where nothing is."""
+        """Return what is not drawn, in words; empty if everything is."""
         if not self.nodes_left_out and not self.edges_left_out:
             return ""
         nodes = f"{self.nodes_left_out} states and " if self.nodes_left_out else ""

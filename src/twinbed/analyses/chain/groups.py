@@ -1,8 +1,8 @@
-"""Gather the replicates of results that are compared with each other: those of one cell, host and program, by testbed.
+"""Gather the replicates of one cell, host and program, by testbed.
 
 In: runs with levels and status; the tables ``transitions`` and, for the time in calls, ``system_calls`` (run, host, program,
-call, seconds).  Runs that failed are left out, and so are the programs of the machine that carries the lab
-(``system_wide``): strangers that ran there are no property of a testbed, and each would take its share of the correction.
+call, seconds).  Failed runs are left out.  Programs of the machine that carries the lab (``system_wide``) are left out too:
+they do not belong to a testbed, and each would take its share of the correction.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from twinbed.observations.samples import cell_of
 GRAM = ("before_3", "before_2", "before_1", "call", "count")
 
 Gram = tuple[str | None, str | None, str | None, str, int]
-"""What ``Transitions`` are made of: the columns GRAM of one row."""
+"""The columns GRAM of one row, from which ``Transitions`` are made."""
 Program = tuple[str, str | None]
-"""Host and program; None where the trace does not say."""
+"""Host and program; None if the trace has no name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedChains:
-    """The replicates of one cell, host and program. Testbeds are in the order of the study, replicates in theirs."""
+    """The replicates of one cell, host and program; testbeds ordered as in the study, replicates by number."""
 
     cell: Mapping[str, Level]
     host: str
     program: str | None
     replicates: Mapping[str, Sequence[Transitions]]
     seconds: Mapping[str, Mapping[str, float]]
-    """Testbed -> call -> time in it, over all replicates; without testbeds whose time was not measured."""
+    """Testbed -> call -> time in it, over all replicates; only testbeds with measured times."""
 
 
 def gathered(tables: Tables) -> Iterator[ReplicatedChains]:

@@ -1,14 +1,14 @@
-"""Where a chain spends its time in the long run, and how fast it forgets where it began.
+"""The long run of a chain: the share of time in each state, and how fast the chain forgets its beginning.
 
-A trace ends; a chain does not.  A state that nothing follows (a thread's last call) goes back to where sequences begin, as
-often as they begin there: the program is run again and again.  Each row then sums to one.
+A trace ends; a chain does not.  A state that nothing follows (a thread's last call) leads back to where sequences begin, in
+proportion to how often they begin there: the program runs again and again.  Each row then sums to one.
 
 * The stationary distribution is the long-run share of time in each state, begun where sequences begin (the Cesàro limit).  It
   exists for periodic chains too: within a closed class it is the one solution of the balance equations, found without
-  subtraction (Grassmann, Taksar & Heyman 1985, Oper. Res. 33:1107).  Several closed classes, which can be left when a
-  threshold drops edges, get the probabilities with which the chain ends in them.  The use, which needs no chain, is the
-  share of each state among all that were reached; without a threshold, and where all sequences end in states that nothing
-  follows (exit_group), the two are the same, since what enters a state leaves it.
+  subtraction (Grassmann, Taksar & Heyman 1985, Oper. Res. 33:1107).  A threshold that drops edges can leave several closed
+  classes; they get the probabilities with which the chain ends in them.
+* The use, which needs no chain, is the share of each state among all that were reached.  It equals the stationary distribution
+  without a threshold if all sequences end in states that nothing follows (exit_group), since what enters a state leaves it.
 * The spectral gap is 1 - |lambda2|, where lambda2 is the eigenvalue with the second largest modulus.  It is 0 for periodic
   chains and for several closed classes.
 """
@@ -26,14 +26,14 @@ from twinbed._core import Transitions
 Floats = NDArray[np.float64]
 
 DENSE_STATES = 300
-"""Of more states only the largest eigenvalues are sought: all of 1000 states take 15 s."""
+"""With more states only the largest eigenvalues are computed: all of 1000 states take 15 s."""
 MOST_STATES = 2000
-"""The long run of more states is not computed: its time grows with the cube."""
+"""The long run of more states is not computed: the time grows with the cube."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """The long run of one chain. ``period`` is that of its closed class; None where there are several."""
+    """The long run of one chain. ``period``: the period of its closed class; None if there are several."""
 
     states: tuple[str, ...]
     stationary: tuple[float, ...]
@@ -45,7 +45,7 @@ class Spectrum:
 
 
 def matrix(counts: Transitions, order: int = 1, threshold: float = 0.0) -> tuple[list[str], Floats, Floats]:
-    """Return states, transition matrix with ends led back to the starts, and where sequences begin."""
+    """Return states, the transition matrix with ends leading back to the starts, and the distribution of starts."""
     states, edges = counts.states(order, threshold), counts.edges(order, threshold)
     names = states["state"].to_pylist()
     p = np.zeros((len(names), len(names)))
@@ -57,7 +57,7 @@ def matrix(counts: Transitions, order: int = 1, threshold: float = 0.0) -> tuple
 
 
 def spectrum(counts: Transitions, order: int = 1, threshold: float = 0.0) -> Spectrum:
-    """Return the long run of a chain. Raises ValueError where no sequence is as long as the order."""
+    """Return the long run of a chain. Raises ValueError if no sequence is as long as the order."""
     names, p, begin = matrix(counts, order, threshold)
     if not names:
         raise ValueError("no states: no sequence is as long as the order")
@@ -87,7 +87,7 @@ def balance(p: Floats) -> Floats:
 
 
 def gap(p: Floats) -> float | None:
-    """Return 1 - |lambda2|; 1 for a single state. None where the search for the largest eigenvalues does not settle."""
+    """Return 1 - |lambda2|; 1 for a single state; None if the search for the largest eigenvalues does not converge."""
     if len(p) < 2:
         return 1.0
     if len(p) <= DENSE_STATES:
@@ -96,7 +96,7 @@ def gap(p: Floats) -> float | None:
         from scipy.sparse import csr_array
         from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
-        # The vector is always the same, but not the vector of ones, which is the first eigenvector itself.
+        # A fixed vector gives the same digits; the vector of ones would be the first eigenvector itself.
         start = np.random.default_rng(0).random(len(p))
         try:
             moduli = np.abs(eigs(csr_array(p), k=6, v0=start, return_eigenvectors=False))

@@ -1,4 +1,4 @@
-"""The analysis ``chain``: what programs asked of the kernel, as Markov chains, compared with the reference testbed's.
+"""The analysis ``chain``: programs' system calls as Markov chains, compared with the reference testbed's.
 
 In: runs with levels and status, and the table ``transitions`` (run, host, program, before_3, before_2, before_1, call, count;
 the rows of ``_core.Transitions.grams`` with their run, host and program).  Out, for each cell, host, program and
@@ -9,8 +9,8 @@ testbed but the reference:
 * ``walks``: the seeds' Tables VIII and IX and the loss per call with its interval (``walks``);
 * ``graphs``: both chains in one ``Graph``, for pictures.
 
-Replicates are pooled for the chains, with a break between one and the next.  Limits: replicates are taken as exchangeable; a
-program that runs on one testbed alone is not compared.  Sources: see ``sameness``, ``long_run`` and ``walks``.
+Replicates are pooled for the chains, with a break between them.  Limits: replicates are taken as exchangeable; a program that
+runs on one testbed alone is not compared.  Sources: see ``sameness``, ``long_run`` and ``walks``.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from twinbed.statistics.multiplicity import holm
 class ChainParams(NoSettings):
     """The settings of ``chain``."""
 
-    order: int = Field(default=1, ge=1, le=3, description="how many calls make a state")
+    order: int = Field(default=1, ge=1, le=3, description="calls in a state")
     threshold: float = Field(default=0.0, ge=0, lt=1, description="edges of a lower probability are dropped (the seeds: 0.001)")
     alpha: float | None = Field(
-        default=None, gt=0, description="additive smoothing of walks: how often more each call followed each state"
+        default=None, gt=0, description="additive smoothing of walks: the count added to each transition"
     )
-    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="null takes what the study file says")
+    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="null takes the study's")
 
 
 def compare_chains(
     one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, threshold: float = 0.0, seed: int = 0
 ) -> Compared:
-    """Compare one testbed's replicates with another's. The test takes the whole chains, whatever the threshold."""
+    """Compare one testbed's replicates with another's. The test uses the whole chains, whatever the threshold."""
     first, second = Transitions.pool(one), Transitions.pool(two)
     summary, edges = first.compare(second, order, threshold)
     there = all(0 < counts.states(order, threshold).num_rows <= MOST_STATES for counts in (first, second))
@@ -59,7 +59,7 @@ def compare_chains(
 
 
 def alone(tables: Tables) -> Iterator[Alone]:
-    """Yield every chain by itself, of order 1; all replicates of a cell, host, program and testbed are pooled."""
+    """Yield every chain of order 1 by itself, pooled over the replicates of a cell, host, program and testbed."""
     for group in gathered(tables):
         for testbed, replicates in group.replicates.items():
             pooled = Transitions.pool(replicates)
@@ -68,7 +68,7 @@ def alone(tables: Tables) -> Iterator[Alone]:
 
 
 class Chain(Analysis[ChainParams, Chains]):
-    """System calls as Markov chains against the reference testbed."""
+    """System calls as Markov chains, compared with the reference testbed."""
 
     name = "chain"
     params = ChainParams
@@ -97,11 +97,11 @@ class Chain(Analysis[ChainParams, Chains]):
                     graphs.append(_graph(group, testbed, reference, params))
                     if compared.sameness.least_p > 1 - confidence:
                         counts = f"{len(groups[testbed])} and {len(groups[reference])} replicates"
-                        detail = f"{counts}: the test of one chain cannot come below p = {compared.sameness.least_p:.2g}"
+                        detail = f"{counts}: the test cannot reach less than p = {compared.sameness.least_p:.2g}"
                         cautions.append(Caution(Kind.FEW_REPLICATES, detail, testbed))
             walks.extend(_walk_row(group, walked) for walked in walk_all(groups, reference, rules, confidence))
         return Chains(
-            _corrected(chains, confidence), tuple(walks), tuple(graphs), tuple(dict.fromkeys(cautions)), {}, confidence
+            _corrected(chains, confidence), tuple(walks), tuple(graphs), confidence, cautions=tuple(dict.fromkeys(cautions))
         )
 
     def section(self, result: Chains) -> Section:
@@ -111,13 +111,13 @@ class Chain(Analysis[ChainParams, Chains]):
         return bool(result.chains)
 
     def exit_code(self, result: Chains) -> int:
-        """Return that of "different" where one chain is shown to be; of "inconclusive" where so few replicates could not have
-        shown it."""
+        """Return the code of "different" if a chain is shown to differ, of "inconclusive" if so few replicates could not show
+        it."""
         rows = result.chains
         if any(row.different for row in rows):
             return exit_codes.DIFFERENT
-        undecided = any(row.different is None or row.least_p * len(rows) > 1 - result.confidence for row in rows)
-        return exit_codes.INCONCLUSIVE if undecided else exit_codes.DONE
+        inconclusive = any(row.different is None or row.least_p * len(rows) > 1 - result.confidence for row in rows)
+        return exit_codes.INCONCLUSIVE if inconclusive else exit_codes.DONE
 
     def files(self, source: Tables) -> Iterator[File]:
         from twinbed.analyses.chain.formats import files

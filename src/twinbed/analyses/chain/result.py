@@ -1,15 +1,15 @@
-"""What ``chain`` returns: chains compared with the reference's, walks, and chains as graphs for pictures."""
+"""The result of ``chain``: chains compared with the reference's, walks, and chains as graphs for pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from twinbed.analyses.chain.long_run import Spectrum, total_variation
 from twinbed.analyses.chain.sameness import Sameness
 from twinbed.analyses.chain.walks import Walked, exponent
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``state`` is its calls, the latest last. Pairs are of the first and second chain; None where that one lacks the node."""
+    """A state: its calls, the latest last. Pairs belong to the first and second chain, None if that chain lacks the node."""
 
     state: str
     shares: tuple[float | None, float | None]
     """The share of all transitions that leave it."""
     times: tuple[float | None, float | None]
-    """The share of all time in calls; None too where no time was measured."""
+    """The share of all time in calls; None also if no time was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Pairs are of the first and second chain; None where that one has no such edge."""
+    """A transition. Pairs belong to the first and second chain, None if that chain has no such edge."""
 
     state: str
     call: str
@@ -42,7 +42,7 @@ class Edge:
 
     @property
     def only(self) -> int | None:
-        """0 or 1: the only chain that has it; None where both have."""
+        """Return the only chain that has it (0 or 1); None if both have it."""
         first, second = self.probabilities
         return None if first is not None and second is not None else int(first is None)
 
@@ -55,7 +55,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class ChainRow:
-    """A testbed's chain against the reference's, the "first" and "second" of ``_core.ChainComparison``."""
+    """A testbed's chain and the reference's: the "first" and "second" of ``_core.ChainComparison``."""
 
     cell: Mapping[str, Level]
     host: str
@@ -80,7 +80,7 @@ class ChainRow:
     reference_closed_classes: int | None
     p_value: float | None
     p_adjusted: float | None
-    """By Holm's correction over all rows; None before it, and where there is no test."""
+    """After Holm's correction over all rows; None before it, and without a test."""
     different: bool | None
     permutations: int
     permutations_exact: bool
@@ -97,34 +97,32 @@ class WalkRow(Walked):
 
     @property
     def relative_probability(self) -> str:
-        """The exponent as the seeds print it."""
+        """Return the exponent as the seeds print it."""
         return exponent(self.relative_log10_mean)
 
     @property
     def low(self) -> float | None:
-        """The lower end of the interval of ``per_call_difference``."""
+        """Return the lower end of the interval of ``per_call_difference``."""
         return self.interval.low if self.interval else None
 
     @property
     def high(self) -> float | None:
-        """The upper end of it."""
+        """Return the upper end of it."""
         return self.interval.high if self.interval else None
 
 
 @dataclass(frozen=True, slots=True)
-class Chains:
-    """Each row of ``chains`` is a testbed's chain against the reference's; ``graphs`` has both in one, in the same order."""
+class Chains(Cautioned):
+    """Each row of ``chains`` compares a testbed's chain with the reference's; ``graphs`` has both in one, in the same order."""
 
     chains: tuple[ChainRow, ...] = ()
     walks: tuple[WalkRow, ...] = ()
     """The seeds' Tables VIII and IX, and the loss per call with its interval."""
     graphs: tuple[Graph, ...] = ()
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
     confidence: float = 0.95
 
     def of(self, program: str) -> Chains:
-        """Return what there is of one program. P-values stay as they were corrected, over all programs."""
+        """Return the chains and walks of one program. P-values keep their correction over all programs."""
         kept = [(row, graph) for row, graph in zip(self.chains, self.graphs, strict=True) if row.program == program]
         walks = tuple(row for row in self.walks if row.program == program)
         return replace(self, chains=tuple(row for row, _ in kept), graphs=tuple(graph for _, graph in kept), walks=walks)
@@ -136,25 +134,25 @@ class Compared:
 
     summary: ChainComparison
     edges: pa.Table
-    """Each edge with its weights in both, null where a chain lacks it."""
+    """Each edge with its weights in both, null if a chain lacks it."""
     spectra: tuple[Spectrum, Spectrum] | None
-    """None where a chain has no states, or more than ``long_run.MOST_STATES``."""
+    """None if a chain has no states, or more than ``long_run.MOST_STATES``."""
     sameness: Sameness
 
     @property
     def stationary_distance(self) -> float | None:
-        """The total variation of the two long runs."""
+        """Return the total variation of the two long runs."""
         return total_variation(*self.spectra) if self.spectra else None
 
     @property
     def use_distance(self) -> float | None:
-        """The total variation of the use of states."""
+        """Return the total variation of the use of states."""
         return total_variation(*self.spectra, of_use=True) if self.spectra else None
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """One chain, compared with none: the first of its graph."""
+    """One chain without a comparison: the first of its graph."""
 
     testbed: str
     cell: Mapping[str, Level]

@@ -1,13 +1,13 @@
-"""Do two groups of replicates come from one chain?  A permutation test.
+"""Test whether two groups of replicates come from one chain, by permutation.
 
-The statistic is the Jensen-Shannon distance between the chains of the two pooled groups (``Transitions.compare``).  If
-all replicates come from one chain, it does not matter which of them bear which label.  The p-value is the share of all ways to
-deal the labels whose distance is at least the observed one, itself included.  It is exact however replicates vary and however
-long they are, so that A/A data are called different in at most alpha of the studies.  The test exchanges replicates, never
-calls: calls within a run depend on each other.
+The statistic is the Jensen-Shannon distance between the chains of the two pooled groups (``Transitions.compare``).  If all
+replicates come from one chain, labels do not matter.  The p-value is the share of all labelings whose distance is at least the
+observed one, itself included.  It is exact for any variation and length of replicates: A/A data are called different in at most
+alpha of the studies.  The test permutes replicates, never calls, since calls within a run depend on each other.
 
-With few replicates all ways are counted.  With many, a random sample of them is drawn from a seed; (1 + hits) / (1 + sample)
-keeps the level (Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).  Three against three give a p-value of 0.1 at best.
+With few replicates all labelings are counted.  With many, a random sample of them is drawn from a seed; (1 + hits) /
+(1 + sample) keeps the level (Phipson & Smyth 2010, Stat. Appl. Genet. Mol. Biol. 9:39).  Three and three replicates reach
+p = 0.1 at best.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ Positions = NDArray[np.intp]
 
 BATCH = 256
 TIE = 1e-12
-"""Distances as near as this are equal: the same division rounds differently with its sides exchanged."""
+"""Distances this close are equal: the same division rounds differently with its sides exchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sameness:
-    """``distance`` is None, and so is ``p_value``, where a group has no transitions."""
+    """The result of the test. ``distance`` and ``p_value`` are None if a group has no transitions."""
 
     distance: float | None
     p_value: float | None
     ways: int
-    """The number of ways to deal the labels that the p-value counts."""
+    """The number of labelings that the p-value counts."""
     exact: bool
-    """Whether these are all ways."""
+    """True if these are all labelings."""
     least_p: float
-    """The smallest p-value that so many replicates can give: if it is above alpha, no difference can be shown."""
+    """The smallest p-value that this many replicates can reach. If it is above alpha, no difference can be shown."""
 
 
 def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, seed: int = 0) -> Sameness:
@@ -59,7 +59,7 @@ def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order:
     hits, dealt = 0, 0
     for labels in _dealt(n, k, exact, seed):
         distances = _distances(labels, counts, rows)
-        # A way that leaves a group without transitions has no distance; it counts against a difference.
+        # A labeling that leaves a group without transitions has no distance; it counts against a difference.
         hits += int((~(distances < distance - TIE)).sum())
         dealt += len(labels)
     p_value = hits / dealt if exact else (1 + hits) / (1 + dealt)
@@ -67,7 +67,7 @@ def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order:
 
 
 def _dealt(n: int, k: int, exact: bool, seed: int) -> Iterator[Labels]:
-    """Yield labels of the first group, a batch of ways at a time."""
+    """Yield labels of the first group, a batch of labelings at a time."""
     if exact:
         ways = combinations(range(n), k)
         while batch := list(islice(ways, BATCH)):
@@ -95,7 +95,7 @@ def _counts(replicates: Sequence[Transitions], order: int) -> tuple[Floats, Posi
 
 
 def _distances(labels: Labels, counts: Floats, rows: Positions) -> Floats:
-    """Return the distance of each way, NaN where a group has no transitions."""
+    """Return the distance of each labeling, NaN if a group has no transitions."""
     groups = [labels.astype(float) @ counts, (~labels).astype(float) @ counts]
     totals = [np.add.reduceat(group, rows, axis=1) for group in groups]
     width = np.diff(np.append(rows, counts.shape[1]))

@@ -1,4 +1,4 @@
-"""Traces that were made elsewhere, as chains of each program: read, drawn, and compared as two sides."""
+"""Read traces made elsewhere as chains of each program, draw them, and compare two sides."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """``programs``: name -> the counts of each trace that has it; ``seconds``: name -> call -> time in it, where known."""
+    """Traces of one side. ``programs``: name -> the counts of each trace; ``seconds``: name -> call -> known time in it."""
 
     paths: Sequence[Path]
     summaries: Sequence[TraceSummary]
     programs: Mapping[str | None, Sequence[Transitions]]
     seconds: Mapping[str | None, Mapping[str, float]]
     architecture: str | None
-    """Whose numbers the user says they have; None where nobody says it."""
+    """The architecture that the user names; None if none."""
 
     def pooled(self, name: str | None) -> Transitions:
-        """Return the one chain of a program in all traces."""
+        """Return the chain of a program over all traces."""
         return Transitions.pool(self.programs[name])
 
 
 def read(paths: Sequence[Path], skip: int, limit: int | None, architecture: str | None) -> Traces:
-    """Read traces, of each thread ``limit`` calls after those skipped. Raises TwinbedError for what is no trace."""
-    found: dict[str | None, list[Transitions]] = {}
+    """Read traces: of each thread ``limit`` calls after the skipped ones. Raises TwinbedError for a file that is no trace."""
+    counted: dict[str | None, list[Transitions]] = {}
     seconds: dict[str | None, dict[str, float]] = {}
     summaries: list[TraceSummary] = []
     for path in paths:
@@ -52,21 +52,21 @@ def read(paths: Sequence[Path], skip: int, limit: int | None, architecture: str 
             by_program, summary = _core.system_calls(str(path), architecture=architecture or "x86_64", skip=skip, limit=limit)
         summaries.append(summary)
         for name, counts, calls in by_program:
-            found.setdefault(name, []).append(counts)
+            counted.setdefault(name, []).append(counts)
             times = seconds.setdefault(name, {})
             for call, spent in zip(calls["call"].to_pylist(), calls["seconds"].to_pylist(), strict=True):
                 if spent is not None:
                     times[call] = times.get(call, 0.0) + spent
-    return Traces(paths, summaries, found, seconds, architecture)
+    return Traces(paths, summaries, counted, seconds, architecture)
 
 
 def programs(traces: Traces, other: Traces | None, wanted: str | None) -> list[str | None]:
-    """Return the programs to show: with two sides, those that both have. Raises TwinbedError where there is none."""
+    """Return the programs to show: with two sides, those that both have. Raises TwinbedError if there is none."""
     names = [name for name in traces.programs if (other is None or name in other.programs) and wanted in (None, name)]
     if not names:
         there = [", ".join(sorted(str(name) for name in side.programs)) or "none" for side in (traces, other) if side]
         both = "in both traces" if other else "in the traces"
-        raise TwinbedError(f"no program {wanted or ''} {both}".replace("  ", " "), advice=f"there are: {' and '.join(there)}")
+        raise TwinbedError(f"no program {wanted or ''} {both}".replace("  ", " "), advice=f"programs: {' and '.join(there)}")
     return names
 
 
@@ -92,7 +92,7 @@ def _graph(traces: Traces, other: Traces | None, name: str | None, rules: Rules)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is shown of a program, to readers and as data."""
+    """A program's output, for readers and as data."""
 
     section: Section
     data: Mapping[str, object]
@@ -101,10 +101,10 @@ class Program:
 def shown(traces: Traces, other: Traces | None, name: str | None, rules: Rules) -> Program:
     """Return the chain of a program, or its chains of both sides compared."""
     one, order, threshold = traces.pooled(name), rules.order, rules.threshold
-    about: dict[str, object] = {"program": name, "order": order, "threshold": threshold}
+    settings: dict[str, object] = {"program": name, "order": order, "threshold": threshold}
     if other is None:
         states, edges = one.states(order, threshold).to_pylist(), one.edges(order, threshold).to_pylist()
-        data = {**about, "calls": one.calls, "sequences": one.sequences, "states": states, "edges": edges}
+        data = {**settings, "calls": one.calls, "sequences": one.sequences, "states": states, "edges": edges}
         return Program(one_chain(name, one, _graph(traces, None, name, rules), order), data)
     compared = compare_chains(traces.programs[name], other.programs[name], order=order, threshold=threshold)
     two = other.pooled(name)
@@ -113,7 +113,7 @@ def shown(traces: Traces, other: Traces | None, name: str | None, rules: Rules) 
         "second through first": (_walk(one, two, rules), _walk(one, one, rules)),
     }
     data = {
-        **about,
+        **settings,
         **compared.summary,
         "stationary_distance": compared.stationary_distance,
         "use_distance": compared.use_distance,
@@ -130,5 +130,5 @@ def _walk(chain: Transitions, sequence: Transitions, rules: Rules) -> Walk:
 
 
 def _finite(walk: Walk) -> dict[str, object]:
-    """Return the walk without infinity, which JSON has not: an impossible walk has no logarithm."""
+    """Return the walk without infinity, which JSON lacks: an impossible walk has no logarithm."""
     return {name: None if value == float("-inf") else value for name, value in walk.items()}

@@ -1,22 +1,22 @@
-"""Walks of testbeds' sequences through the reference's chains: the seeds' Tables VIII and IX, and an interval.
+"""Walk testbeds' sequences through the reference's chains: the seeds' Tables VIII and IX, and an interval.
 
-The seeds (ICNC 2019, section V-D) make a chain of every replicate of the reference and walk it with every sequence of every
+The seeds (ICNC 2019, section V-D) make a chain of every replicate of the reference.  They walk it with every sequence of every
 testbed, the reference's own too: 10 x 10 walks a testbed.  Sequences are cut to equal lengths when their traces are read
-(``skip`` and ``limit``: the seeds limit to 2 million calls, without and with the first million skipped.  With the skip
-the exponents shrink by 2 and 15 %, so the walks are of the next 2 million, not of the 1 million left).
+(``skip`` and ``limit``).  The seeds limit to 2 million calls, without and with the first million skipped.  With the skip the
+exponents shrink by 2 and 15 %, so those walks use the next 2 million calls, not the remaining 1 million.
 
-* Table VIII is the number of invalid transitions over all walks.  The seeds do not say whether they count
-  transitions or walks that have any: both are given.
-* Table IX is the mean probability of the walks relative to the mean of the reference's sequences in the same chains.  An
-  invalid transition makes a probability zero; the seeds average what is left ("very few probabilities to average"), so
-  the mean here is over valid walks, with their number.  The largest probability dominates a mean of them, so the
-  mean of logarithms, to which every walk contributes equally, is given too.
+* Table VIII is the number of invalid transitions over all walks.  The seeds may count transitions, or walks that have any: both
+  are given.
+* Table IX is the mean probability of the walks, relative to the mean of the reference's sequences in the same chains.  An
+  invalid transition makes a probability zero.  The seeds average the others ("very few probabilities to average"), so the mean
+  here covers valid walks, with their number.  The largest probability dominates a mean, so the mean of logarithms, to which
+  every walk contributes equally, is given too.
 
-The interval is of what a testbed's sequences lose per call against the reference's.  Walks through one chain depend on each
-other, so each sequence counts once: its log10-probability per call in the chain of all replicates of the reference, without
-its own if it is one of them.  Each value is a mean over thousands of calls, so near to normal, and replicates are few: Welch's
-t (1947, Biometrika 34:28) keeps its coverage where a bootstrap of three to ten values is too narrow.  A sequence with an
-invalid transition is impossible, however likely its other calls are: without smoothing it has no value.
+The interval covers the loss per call of a testbed's sequences, compared with the reference's.  Walks through one chain depend
+on each other, so each sequence counts once: its log10-probability per call in the chain of all replicates of the reference,
+without its own.  Each value is a mean over thousands of calls, so nearly normal, and replicates are few: Welch's t (1947,
+Biometrika 34:28) keeps its coverage where a bootstrap of three to ten values is too narrow.  A sequence with an invalid
+transition is impossible, however likely its other calls: without smoothing it has no value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How chains are made and walked. ``alpha`` None smooths nothing."""
+    """The settings of chains and walks. ``alpha`` None: no smoothing."""
 
     order: int = 1
     threshold: float = 0.0
@@ -57,16 +57,16 @@ class Walked:
     valid_walks: int
     """Walks without an invalid transition: those whose probability is not zero."""
     equal_lengths: bool
-    """All walks have as many transitions as the reference's; else the probabilities of whole walks do not compare."""
+    """True if all walks have as many transitions as the reference's; else probabilities of whole walks are not comparable."""
     log10_mean: float | None
-    """The logarithm of the mean probability of the valid walks; None where none is valid."""
+    """The logarithm of the mean probability of the valid walks; None if none is valid."""
     mean_log10: float | None
     relative_log10_mean: float | None
-    """``log10_mean`` less the reference's: the exponent of Table IX. None too where lengths differ."""
+    """``log10_mean`` less the reference's: the exponent of Table IX. None also if lengths differ."""
     relative_mean_log10: float | None
     per_call: float | None
-    """The mean of log10 per call over the sequences, in the chain of all other replicates of the reference; None where one
-    of them has an invalid transition."""
+    """The mean of log10 per call over the sequences, in the chain of all other replicates of the reference; None if a sequence
+    has an invalid transition."""
     per_call_difference: float | None
     """``per_call`` less the reference's."""
     interval: Interval | None
@@ -114,7 +114,7 @@ def exponent(log10: float | None) -> str:
 
 
 def log10_of_mean(values: Sequence[float]) -> float:
-    """Return log10 of the mean of 10^value, for values far outside of what a float can be raised to."""
+    """Return log10 of the mean of 10^value, for values far beyond the exponents of floats."""
     most = max(values)
     return most + math.log10(math.fsum(10 ** (value - most) for value in values) / len(values))
 

@@ -1,4 +1,4 @@
-"""Chains as sections: those of results against the reference's, one chain of traces, and two chains of traces compared."""
+"""Write chains as sections: chains of results compared with the reference's, one chain of traces, and two compared."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from twinbed._core import Transitions, Walk
 
 MOST_PICTURES = 8
-"""So many comparisons have pictures: those that are furthest apart."""
+"""Comparisons with pictures: those with the largest distances."""
 NAMELESS = "a program without a name"
 METHOD = (
-    "Which call follows which, on each host and for each program, over all replicates. The distance is that of Jensen and "
-    "Shannon: 0 for equal chains, 1 for chains that share no transition. p is the chance of a distance as large if both were "
-    "one chain (permutation of replicates, Holm's correction over this table)."
+    "A chain describes the call that follows each call, for a program on a host, over all replicates. Distance "
+    "(Jensen-Shannon): 0 for equal chains, 1 for chains without a common transition. p: the chance of such a distance if both "
+    "were one chain (permutation of replicates, Holm's correction over this table)."
 )
 VERDICTS = {True: "different", False: "not shown to differ", None: None}
 PLACE = (
@@ -37,21 +37,23 @@ PLACE = (
 
 
 def section(result: Chains) -> Section:
-    """Return how far each testbed's programs are from the reference's, and pictures of those that are furthest apart."""
+    """Return the distances between each testbed's programs and the reference's, and pictures of the largest ones."""
     rows = result.chains
     differ = sum(row.different is True for row in rows)
-    said = f"{differ} of {len(rows)} chains are shown to differ from the reference's."
+    answer = f"{differ} of {amount(len(rows), 'chain')} of system calls are shown to differ from the reference's."
+    if few := sum(row.different is not True and row.least_p * len(rows) > 1 - result.confidence for row in rows):
+        answer += f" {few} have too few replicates to show a difference."
     if not rows:
-        said = "There is no chain to compare with the reference's."
+        answer = "Nothing to compare: no program has system calls on the reference and on another testbed."
     walks = Section("walks", "Walks through the reference's chains", "", (_walks(result.walks),), folded=True)
     items: list[Item] = [*([METHOD] if rows else []), _chains(rows), walks]
     drawn = [(row, graph) for row, graph in zip(rows, result.graphs, strict=True) if row.distance is not None]
     drawn.sort(key=lambda each: -(each[0].distance or 0.0))
     items += [pictures(row, graph, at) for at, (row, graph) in enumerate(drawn[:MOST_PICTURES])]
     if len(drawn) > MOST_PICTURES:
-        items.append(f"Pictures of the {MOST_PICTURES} that are furthest apart; the table has all.")
-    kicker = "Which call follows which, for each program on each host"
-    return Section("chain", "System calls as Markov chains", said, items, kicker=kicker, layer=Layer.OS)
+        items.append(f"Only the {MOST_PICTURES} largest distances have pictures; the table has all.")
+    kicker = "The order of system calls, for each program on each host"
+    return Section("chain", "System calls as Markov chains", answer, items, kicker=kicker, layer=Layer.OS)
 
 
 def _chains(rows: Sequence[ChainRow]) -> Table:
@@ -67,7 +69,8 @@ def _chains(rows: Sequence[ChainRow]) -> Table:
     )
     reference = rows[0].reference if rows else ""
     caption = (
-        f"Against {reference}. Stationary: total variation of the long-run use of states; spectral gap: testbed / {reference}."
+        f"Compared with {reference}. Stationary: total variation of the long-run use of states. Spectral gap: testbed / "
+        f"{reference}."
     )
     return Table("chains", "Chains", caption, columns, rows)
 
@@ -87,12 +90,12 @@ def _walks(rows: Sequence[WalkRow]) -> Table:
         Column(head="invalid transitions", format=",", value="invalid"),
         Column(head="relative probability", format="s", value=lambda row: row.relative_probability or None),
         Column(head="log10 a call", format=".4g", value="per_call"),
-        Column(head="against the reference", format="s", value=_against),
+        Column(head="less the reference's", format="s", value=_against),
     )
     caption = (
-        "Sequences of every testbed through the reference's chains (the seeds' Tables VIII and IX). A transition that a chain "
-        "lacks is invalid and makes the walk impossible; probabilities are of valid walks, and compare only where walks are "
-        "equally long."
+        "Sequences of every testbed, walked through the reference's chains (the seeds' Tables VIII and IX). A transition that "
+        "a chain lacks is invalid, and makes the walk impossible. Probabilities cover valid walks, and are comparable only "
+        "between walks of equal length."
     )
     return Table("walks", "", caption, columns, rows)
 
@@ -105,7 +108,7 @@ def _against(row: WalkRow) -> str | None:
 def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int) -> Section:
     """Return the states of one chain by their use, then its transitions by state."""
     of = "" if order == 1 else f", states of {order} calls"
-    said = (
+    summary = (
         f"{program or NAMELESS}: {amount(counts.calls, 'call')} (sequences: {counts.sequences:,}){of}; "
         f"{amount(len(graph.nodes), 'state')}, {amount(len(graph.edges), 'transition')}"
     )
@@ -124,11 +127,11 @@ def one_chain(program: str | None, counts: Transitions, graph: Graph, order: int
         Column(head="probability", format=".4g", value=lambda edge: edge.probabilities[0]),
         Column(head="share", format=percent, value=lambda edge: edge.shares[0]),
     )
-    return Section("chain", "", said, (Table("states", "", "", states, nodes), Table("edges", "", "", transitions, edges)))
+    return Section("chain", "", summary, (Table("states", "", "", states, nodes), Table("edges", "", "", transitions, edges)))
 
 
 class EdgeRow(TypedDict):
-    """The columns that are shown of ``_core.Transitions.compare``'s table."""
+    """The shown columns of ``_core.Transitions.compare``'s table."""
 
     state: str
     call: str
@@ -139,9 +142,9 @@ class EdgeRow(TypedDict):
 
 
 def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tuple[Walk, Walk]]) -> Section:
-    """Return two chains compared. ``walks``: such as first through second -> that walk, and the walk of the chain's own
-    sequence."""
-    said = f"{program or NAMELESS}: the first traces against the second (--against)"
+    """Return two chains compared. ``walks``: such as ``first through second`` -> that walk, and the chain's own sequence's."""
+    shared = percent(1 - (compared.summary["different_edges"] or 0.0))
+    answer = f"{program or NAMELESS}: the first traces and the second (--against) share {shared} of their transitions"
     rows: list[EdgeRow] = sorted(compared.edges.to_pylist(), key=_apart)
     differing = [row for row in rows if _difference(row) > 0]
     walked = (
@@ -165,18 +168,18 @@ def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tupl
     title = f"transitions that differ: {len(differing):,}"
     last = Table("edges", title, "", edges, differing) if differing else title
     items = (_facts(compared), Table("walks", "", "", walked, records), last)
-    return Section("chains", "", said, items)
+    return Section("chains", "", answer, items)
 
 
 def _facts(compared: Compared) -> tuple[str, ...]:
-    about, same, spectra = compared.summary, compared.sameness, compared.spectra
+    summary, same, spectra = compared.summary, compared.sameness, compared.spectra
     facts = {
-        "transitions in both": f"{about['shared_edges']:,}",
-        "only in the first": f"{about['only_first']:,} ({percent(about['only_first_share'])} of its calls)",
-        "only in the second": f"{about['only_second']:,} ({percent(about['only_second_share'])} of its calls)",
-        "in one only, of all": percent(about["different_edges"]),
-        "greatest difference of a probability": _short(about["greatest_difference"]),
-        "Jensen-Shannon distance of the rows": _short(about["distance"]),
+        "transitions in both": f"{summary['shared_edges']:,}",
+        "only in the first": f"{summary['only_first']:,} ({percent(summary['only_first_share'])} of its calls)",
+        "only in the second": f"{summary['only_second']:,} ({percent(summary['only_second_share'])} of its calls)",
+        "in one only, of all": percent(summary["different_edges"]),
+        "greatest difference of a probability": _short(summary["greatest_difference"]),
+        "Jensen-Shannon distance of the rows": _short(summary["distance"]),
         "total variation, stationary": _short(compared.stationary_distance),
         "total variation, of use": _short(compared.use_distance),
         "spectral gaps": " and ".join(_short(each.gap) or "-" for each in spectra) if spectra else None,
@@ -201,6 +204,6 @@ def _difference(row: EdgeRow) -> float:
 
 
 def _apart(row: EdgeRow) -> tuple[float, str, str]:
-    """Return what sorts edges by how much they matter: distances add up the difference times the use of the state."""
+    """Return what sorts edges by their part of the distance: the difference times the use of the state."""
     use = max(row["share_first"] or 0.0, row["share_second"] or 0.0)
     return (-_difference(row) * use, row["state"], row["call"])

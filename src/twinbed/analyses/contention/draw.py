@@ -1,7 +1,6 @@
-"""Figures of contention: metrics that bend over N, the detector's scores, how early it alarms, and its ROC curve.
+"""Draw contention: metrics that bend over N, the detector's scores, how early it alarms, and its ROC curve.
 
-Curves are as in the LDRD report's Figure 3.2.  Colours are those of the page (see ``plots``), and each mark
-carries its numbers as its description.
+Curves are as in the LDRD report's Figure 3.2.  Each mark carries its numbers as its description.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 APART = 0.035
 """How far apart the runs of one N are drawn, as a share of N."""
 KINDS = {"contended": DIFFERENT, "free": EQUIVALENT, "unclear": INCONCLUSIVE}
-NAMES = {"contended": "contended", "free": "free of contention", "unclear": "neither for sure"}
+NAMES = {"contended": "contended", "free": "free of contention", "unclear": "unclear"}
 SHAPES = ["circle", "square", "triangle-up"]
 SAID = {"description": {"field": "said"}}
 SHARES = {"format": "%", "values": [0, 0.25, 0.5, 0.75, 1]}
 NEAR = 0.05
-"""Numbers of turns at least so far apart on the axis are written at one height."""
+"""Numbers of turns at least this far apart on the axis are written at one height."""
 LEVELS = (1.15, 1.32, 1.49, 1.66, 1.83)
 """Above the curves, whose greatest is 1."""
 
@@ -206,12 +205,13 @@ def _around(values: Sequence[float]) -> list[float]:
 
 
 def early(contention: Contention, detector: DetectorResult) -> Spec:
-    """Return the share of test runs that alarm, with intervals, and the rate that is left, over N; shaded: fallen by what
-    matters."""
+    """Return the share of test runs that alarm, with intervals, and the remaining rate, over N. The shaded N have lost too
+    much."""
     x = of_n([step.n for step in detector.steps], f"{contention.one}s")
     right = x["scale"]["domain"][1]
     y = axis("value", "share", {"domain": [0, 1.02], "nice": False}, **SHARES, titlePadding=8)
-    alarm, left = "runs that alarm", f"rate left, of that at {min(step.n for step in detector.steps)} {contention.one}"
+    least = min(step.n for step in detector.steps)
+    alarm, left = "runs that alarm", f"remaining rate, relative to {least} {contention.one}"
     ranges: Sequence[Sequence[object]] = ((DIFFERENT, INK), ([1, 0], [6, 3]))
     colour, dash = (ranged([alarm, left], of, LEGEND) for of in ranges)
     rows = [row for step in detector.steps for row in _early(step, alarm, left)]
@@ -237,7 +237,7 @@ def early(contention: Contention, detector: DetectorResult) -> Spec:
 def _early(step: Step, alarm: str, left: str) -> list[Spec]:
     rate = 1 - step.lost
     rows: list[Spec] = [
-        {"series": left, "n": step.n, "value": rate, "said": f"N = {step.n}: {share(round(rate, 4))} of the rate left"}
+        {"series": left, "n": step.n, "value": rate, "said": f"N = {step.n}: {share(round(rate, 4))} of the rate remains"}
     ]
     if step.alarms is not None:
         bounds = {"low": step.alarms.interval.low, "high": step.alarms.interval.high}

@@ -1,15 +1,15 @@
-"""The analysis ``contention``: where the rate of a pair and the machine's metrics bend over N, and whether the machine's alone
-tell a contended run.
+"""The analysis ``contention``: where the rate of a pair and the machine's metrics bend over N, and which runs were contended by
+the machine's metrics alone.
 
 In: runs with N, their rate, and the metrics of the host ``machine``.  Out, for each combination of the other levels:
 
 * ``curves``: each metric smoothed by LOESS over N, and its second difference, scaled (the LDRD report's Figure 3.2; idle
   metrics are mirrored);
-* ``inflections``: where each metric turns, from falling to rising slope or back, in the order of N;
-* ``detectors``: the area under the ROC curve on replicates not trained on, with its interval; the shares at its threshold; and
-  the lead: the N from which it alarms, the N from which the rate has fallen, and the share of the runs between them that alarm.
-  Where there is no detector, ``reason`` says why;
-* ``alarms``: the share of test runs that alarm at each N, with its interval, and what the rate has lost there;
+* ``inflections``: where each metric turns, from falling to rising slope or back, ordered by N;
+* ``detectors``: the area under the ROC curve on replicates not trained on, with its interval; the shares at its threshold; the
+  lead.  The lead has the N from which it alarms, the N from which the rate has fallen, and the share of runs between that
+  alarm.  ``reason`` says why there is no detector;
+* ``alarms``: the share of test runs that alarm at each N, with its interval, and the loss of rate there;
 * ``scores``: the score of each run, with its kind; ``roc``: the ROC curve.
 
 Limits and sources: twinbed.statistics.curvature and .contention.
@@ -50,10 +50,10 @@ from twinbed.statistics.curvature import ROUNDING, inflections, scaled, second_d
 
 MACHINE = "machine"
 MIRRORED = "idle"
-"""What a metric's name holds if it falls where others rise."""
+"""A metric with this word in its name falls where others rise."""
 NO_MACHINE = "runs without metrics of the machine"
 LEAST = 4
-"""A curve that bends has at least so many tested N."""
+"""A curve needs at least this many tested N to show a bend."""
 Floats = NDArray[np.float64]
 
 
@@ -63,32 +63,34 @@ class ContentionParams(OverN):
     metrics: tuple[str, ...] = Field(
         default=(),
         alias="metric",
-        description="a metric of the machine; may be repeated. Default: all that vary and no run lacks",
+        description="a metric of the machine; may be repeated. Default: all that vary and that every run has",
     )
     curves: tuple[str, ...] = Field(
-        default=(), alias="curve", description="a metric of those whose curve is made; may be repeated. Default: all"
+        default=(), alias="curve", description="draw the curve of this metric only; may be repeated. Default: all"
     )
-    bends: bool = Field(default=True, description="make curves, which take several N")
+    bends: bool = Field(default=True, description="make curves; they need several N")
     span: float = Field(default=0.75, gt=0, description="the span of LOESS")
     degree: int = Field(default=2, ge=1, le=2, description="the degree of LOESS")
-    drop: float = Field(default=0.05, gt=0, lt=1, description="share of the rate lost from which on a run is contended")
-    fallen: float = Field(default=0.10, gt=0, lt=1, description="share lost that matters, before which it should be told")
+    drop: float = Field(default=0.05, gt=0, lt=1, description="a run is contended if it lost this share of its rate")
+    fallen: float = Field(default=0.10, gt=0, lt=1, description="lost share of the rate before which the detector should alarm")
 
 
 class ContentionAnalysis(Analysis[ContentionParams, Contention]):
-    """Where do the rate of a pair and the machine's metrics bend as N grows, in what order, and do the machine's metrics alone
-    tell a contended run: one whose rate has begun to fall (--drop), before it has fallen too far (--fallen)? The detector is
-    tested on replicates that it was not trained on.
+    """Which runs were contended, and do the machine's metrics alone show it early enough?
+
+    Shows where the rate of a pair and the machine's metrics bend as N grows. A detector then learns from the machine's metrics
+    whether a run's rate has begun to fall (--drop), before it has fallen too far (--fallen). It is tested on replicates that
+    it was not trained on.
 
     \b
-    twinbed analyse contention results/
-    twinbed analyse contention results/ --metric cpu_idle --metric interrupts --format csv --table curves
-    twinbed analyse contention results/ -o contention.html                                         as a page
+      twinbed analyse contention results/
+      twinbed analyse contention results/ --metric cpu_idle --metric interrupts --format csv --table curves
+      twinbed analyse contention results/ -o contention.html                                         as a page
     """
 
     name = "contention"
     params = ContentionParams
-    epilog = "docs/capacity.md says how the detector is trained and what its threshold promises."
+    epilog = "docs/capacity.md explains how the detector is trained and what its threshold promises."
     table_names = ("inflections", "curves", "detectors", "alarms", "scores", "roc")
 
     def run(self, source: Tables, params: ContentionParams | None = None) -> Contention:
@@ -99,8 +101,9 @@ class ContentionAnalysis(Analysis[ContentionParams, Contention]):
         left_out = {**frame.left_out, **refused}
         if absent := sum(absent for _, absent in pairs):
             left_out[NO_MACHINE] = absent
-        groups, cautions = [group for group, _ in pairs], tuple(frame.cautions)
-        return Contention(frame.source, frame.response, over, params.drop, params.fallen, groups, cautions, left_out)
+        groups = [group for group, _ in pairs]
+        names = frame.source, frame.response, over
+        return Contention(*names, params.drop, params.fallen, groups, cautions=frame.cautions, left_out=left_out)
 
     def section(self, result: Contention) -> Section:
         return words.section(result)
@@ -123,8 +126,7 @@ def _group(
 
 
 def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -> Numbered:
-    """Return the group without the runs in which the machine has no value at all, so that one of them does not cost all others;
-    the whole group where no run has a value."""
+    """Return the group without runs in which the machine has no value at all; the whole group where no run has one."""
     kept = [row for row, run in enumerate(group.runs) if any(run in by_run for by_run in machine.values())]
     if not kept:
         return group
@@ -138,7 +140,7 @@ def _with_machine(group: Numbered, machine: Mapping[str, Mapping[str, float]]) -
 
 
 def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: ContentionParams) -> dict[str, Floats]:
-    """Return the machine's metrics of a group's runs. Raises TwinbedError where one that was asked for is missing."""
+    """Return the machine's metrics of a group's runs. Raises TwinbedError for a requested metric that is missing."""
     known: dict[str, Floats] = {}
     for name, by_run in machine.items():
         metric = name.removesuffix(f"@{MACHINE}")
@@ -150,8 +152,8 @@ def _known(group: Numbered, machine: Mapping[str, Mapping[str, float]], params: 
                 known[metric] = values
     if missing := [name for name in (*params.metrics, *params.curves) if name not in known]:
         raise TwinbedError(
-            f"{', '.join(missing)}: no such metric of the machine that every run has and that varies",
-            advice=f"there are: {', '.join(sorted(known)) or 'none; the study needs an instrument that reads the machine'}",
+            f"{', '.join(missing)}: the machine has no such metric that varies and that every run has",
+            advice=f"available: {', '.join(sorted(known)) or 'none; the study needs an instrument that reads the machine'}",
         )
     return known
 
@@ -160,8 +162,8 @@ def _curve(group: Numbered, name: str, values: Floats, over: str, params: Conten
     tested = sorted(set(group.n))
     if len(tested) < LEAST:
         raise TwinbedError(
-            f"{over} has {len(tested)} levels: a curve that bends needs at least {LEAST}",
-            advice="more levels in the study",
+            f"{over} has {len(tested)} levels, and a curve needs at least {LEAST} to show a bend",
+            advice=f"add levels of {over} to the study",
         )
     mirrored = MIRRORED in name
     sign = -1.0 if mirrored else 1.0
@@ -191,7 +193,7 @@ def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
 
 def _detector(group: Numbered, known: Mapping[str, Floats], params: ContentionParams) -> tuple[DetectorResult | None, str]:
     if not known:
-        return None, "nothing was measured on the machine that varies"
+        return None, "no metric of the machine varies"
     runs = Runs(group.n, group.replicates, group.values, np.column_stack(list(known.values())))
     try:
         detection = detect(runs, params.drop, params.fallen)

@@ -1,11 +1,11 @@
-"""Where a rate and the machine's metrics bend over N, and whether the metrics tell a contended run; as pages show it."""
+"""The result of ``contention``: where a rate and the machine's metrics bend over N, and how well they show contended runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.observations.numbered import one_of
@@ -17,13 +17,13 @@ class Curve:
 
     metric: str
     mirrored: bool
-    """Whether it is shown with its sign changed, since it falls where others rise."""
+    """True if the metric is shown with its sign changed, since it falls where others rise."""
     n: Sequence[int]
     smoothed: Sequence[float]
     curvature: Sequence[float | None]
     """Second difference, scaled to at most 1; None at both ends."""
     bent: float
-    """The share that the curve explains of what a straight line over N leaves unexplained: 0 is no bend."""
+    """The share of what a straight line over N leaves unexplained that the curve explains: 0 is no bend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Turn:
     metric: str
     n: float
     rises: bool
-    """Whether the slope falls before the point and rises after it."""
+    """True if the slope falls before the point and rises after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +41,19 @@ class Scored:
     """One run as the detector sees it."""
 
     run: str
-    """Its identity."""
+    """The run's identity."""
     replicate: int
     n: int
     kind: str
     """``contended``, ``free``, or ``unclear`` where its rate and its N disagree."""
     tested: bool
-    """Whether it belongs to a test replicate, which the detector was not trained on."""
+    """True for runs of a test replicate, which the detector was not trained on."""
     score: float
 
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """How many of so many test runs alarm, and the interval of their share."""
+    """The number of test runs that alarm, with the interval of their share."""
 
     count: int
     of: int
@@ -70,7 +70,7 @@ class Step:
 
     n: int
     lost: float
-    """Share of the rate at the least N that the mean rate, made monotone, has lost."""
+    """The share of the rate at the least N that the mean rate, made monotone, has lost."""
     alarms: Alarms | None
     """None without test runs."""
 
@@ -80,14 +80,14 @@ class Operating:
     """A point of the ROC curve."""
 
     threshold: float | None
-    """None stands above all scores, where it never alarms."""
+    """None: above all scores, so that the detector never alarms."""
     false_alarms: float
     detected: float
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorResult:
-    """A detector, and how it did on runs that it was not trained on."""
+    """A detector, and its results on runs that it was not trained on."""
 
     area: float
     interval: Interval | None
@@ -101,9 +101,9 @@ class DetectorResult:
     alarms_from: int | None
     """The least N at which most test runs alarm, after shares are made monotone over N."""
     fallen_from: int | None
-    """The least N at which the rate has fallen by what matters."""
+    """The least N at which the rate has fallen by the share that matters."""
     before: Alarms | None
-    """The test runs at N where the rate has begun to fall, by less than what matters; None without such an N."""
+    """Alarms at N where the rate has begun to fall, by less than the share that matters; None without such an N."""
     steps: Sequence[Step]
     curve: Sequence[Operating]
     runs: Sequence[Scored]
@@ -124,22 +124,19 @@ class LevelContention:
 
 
 @dataclass(frozen=True, slots=True)
-class Contention:
+class Contention(Cautioned):
     source: str
     rate: str
     """The metric."""
     over: str
     """The factor that is N."""
     drop: float
-    """Share of the rate lost from which on a run is contended."""
+    """A run is contended if it lost this share of its rate."""
     fallen: float
-    """Share lost that matters."""
+    """The lost share that matters."""
     groups: Sequence[LevelContention]
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or rows that are not in it."""
 
     @property
     def one(self) -> str:
-        """What N counts: ``pair``."""
+        """Return the noun that N counts: ``pair``."""
         return one_of(self.over)

@@ -1,4 +1,4 @@
-"""Where rates bend over N and whether the machine shows it, as a section: sentences, figures and tables."""
+"""Write contention as a section: sentences, figures and tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 
 from twinbed.analyses.contention import draw
 from twinbed.analyses.contention.result import Alarms, Contention, Curve, DetectorResult, LevelContention, Scored, Step, Turn
+from twinbed.model.amount import amount
 from twinbed.model.run import Level
 from twinbed.show.figure import Figure
 from twinbed.show.numbers import figure, joined, percent
@@ -16,7 +17,7 @@ from twinbed.show.table import Column, Of, Table, cell_columns, plain
 from twinbed.show.words import cell_title, heading, metric_name
 
 MOST_CURVES = 4
-"""A figure has so many metrics: the rate, and those that bend most."""
+"""Metrics in a figure: the rate, and those that bend most."""
 MOST_GROUPS = 6
 """Combinations of levels that are drawn."""
 
@@ -40,8 +41,7 @@ def section(contention: Contention) -> Section:
             _scores(contention),
             _roc(contention),
         ),
-        kicker=f"Was a run contended? {heading(metric_name(contention.rate))} of a {contention.one}, and the metrics of the"
-        " machine that carries them",
+        kicker=f"Was a run contended? {heading(metric_name(contention.rate))} of a {contention.one}, and the machine's metrics",
     )
 
 
@@ -54,12 +54,12 @@ def _figures(contention: Contention, group: LevelContention) -> Iterator[Figure]
     curves, turns = drawn(group)
     if curves:
         undrawn = len(group.curves) - len(curves)
-        cut = f"The rate and the {len(curves) - 1} metrics that bend most, of {len(group.curves) - 1}. " if undrawn else ""
+        cut = f"the rate and the {len(curves) - 1} of {len(group.curves) - 1} metrics that bend most. " if undrawn else ""
         order = "; ".join(f"{at}. {metric_name(turn.metric)} at {turn.n:.3g}" for at, turn in enumerate(turns, 1))
         caption = (
-            f"{where}{cut}above, each by LOESS between its least and its greatest; below, its second difference. Idle time is"
-            f" mirrored. Triangles are where a slope turns, up where it begins to rise, numbered in the order of N:"
-            f" {order or 'none'}. If the rate turns first, the machine's metrics come too late to tell."
+            f"{where}{cut}Above: each metric by LOESS, scaled to its range. Below: its second difference. Idle time is"
+            f" mirrored. Triangles mark turns of a slope (pointing up: it begins to rise), numbered by N: {order or 'none'}."
+            " If the rate turns first, the machine's metrics come too late."
         )
         yield Figure("bends", spec=partial(draw.bends, curves, turns, many), caption=heading(caption))
     detector = group.detector
@@ -67,18 +67,18 @@ def _figures(contention: Contention, group: LevelContention) -> Iterator[Figure]
         return
     tested = [step.n for step in detector.steps]
     caption = (
-        f"{where}the score of each test run, from the machine's metrics alone. Above the dashed line the detector alarms."
-        f" Contended: the run and the mean at its N have lost {share(contention.drop)} of the rate."
+        f"{where}the score of each test run, from the machine's metrics alone. The detector alarms above the dashed line."
+        f" Contended: the run, and the mean at its N, lost at least {share(contention.drop)} of the rate."
     )
     yield Figure("scores", spec=partial(draw.scores, detector, tested, many), caption=heading(caption))
     caption = (
-        f"{where}where it alarms (dotted: most runs, from there on) against where the rate has fallen by"
-        f" {share(contention.fallen)} (shaded). Bars: 95 % intervals."
+        f"{where}the share of runs that alarm, and the remaining rate. Most runs alarm from the dotted line on. Shaded: the"
+        f" rate has fallen by {share(contention.fallen)}. Bars: 95 % intervals."
     )
     yield Figure("alarms", spec=partial(draw.early, contention, detector), caption=heading(caption))
     caption = (
-        f"{where}ROC curve of {sum(run.tested for run in detector.runs)} test runs: the share of contended runs found against"
-        " the share of false alarms, for every threshold."
+        f"{where}ROC curve of {sum(run.tested for run in detector.runs)} test runs: contended runs found and false alarms, for"
+        " every threshold."
     )
     yield Figure("roc", spec=partial(draw.roc, detector), caption=heading(caption))
 
@@ -122,8 +122,8 @@ def _inflections(contention: Contention) -> Table:
         Column(head="bend", format=percent, value=lambda record: bent[id(record.group), record.each.metric]),
     )
     caption = (
-        "In the order of N. Idle time is mirrored. Bend: what the curve explains of what a straight line over N leaves; where"
-        " that is little, turns are noise."
+        "Ordered by N. Idle time is mirrored. Bend: the share of a straight line's residuals that the curve explains. Turns of"
+        " a small bend are noise."
     )
     return Table("inflections", "Inflection points", caption, columns, records)
 
@@ -157,7 +157,7 @@ def _alarms(contention: Contention) -> Table:
         Column("high", value="each.alarms.interval.high"),
         Column(head="interval", format="s", value=_interval),
     )
-    caption = "Test runs at each N. Rate lost: of the mean at the least N, made monotone."
+    caption = "Test runs at each N. Rate lost: compared with the mean at the least N, made monotone."
     return Table("alarms", "How early it alarms", caption, columns, records)
 
 
@@ -214,39 +214,33 @@ def sentences(contention: Contention) -> Iterator[str]:
 def _quality(contention: Contention, detector: DetectorResult) -> str:
     """Return how well contended runs are detected."""
     interval = "" if detector.interval is None else f" ({detector.interval.low:.3f} to {detector.interval.high:.3f})"
-    unclear = (
-        f"; {detector.unclear} more {'is' if detector.unclear == 1 else 'are'} neither for sure" if detector.unclear else ""
-    )
+    unclear = f"; {detector.unclear} more {'is' if detector.unclear == 1 else 'are'} unclear" if detector.unclear else ""
     contended, free = (sum(run.tested and run.kind == kind for run in detector.runs) for kind in ("contended", "free"))
     return (
-        f"told from the machine's metrics alone, on replicates that it was not trained on, the detector alarms in"
-        f" {rough(detector.detected)} of contended runs (at least {share(contention.drop)} slower) and in"
-        f" {rough(detector.false_alarms)} of runs free of contention, of {contended} and {free} that it was tested on{unclear}."
-        f" The area under its ROC curve is {detector.area:.3f}{interval}."
+        f"the machine's metrics alone show {rough(detector.detected)} of contended runs (at least {share(contention.drop)}"
+        f" slower), with false alarms in {rough(detector.false_alarms)} of the others. Tested on {contended} contended and"
+        f" {free} other runs that the detector was not trained on{unclear}. Area under the ROC curve: {detector.area:.3f}"
+        f"{interval}."
     )
 
 
 def _timeliness(contention: Contention, detector: DetectorResult) -> str:
-    """Return whether the detector alarms before the rate has fallen by what matters, and in how many runs."""
+    """Return whether the detector alarms before the rate has fallen too far, and in how many runs."""
     return f"{_from(contention, detector)}. {heading(_before(contention, detector))}."
 
 
 def _from(contention: Contention, detector: DetectorResult) -> str:
     one, fell = contention.one, share(contention.fallen)
-    fallen = (
-        f"the rate has fallen by {fell}"
-        if detector.fallen_from is None
-        else f"the rate has fallen by {fell} from {detector.fallen_from} on"
-    )
+    fallen = f"the rate has fallen by {fell} from {detector.fallen_from} on"
     if detector.alarms_from is None:
-        return f"at no number of {one}s do most runs alarm" + ("" if detector.fallen_from is None else f"; {fallen}")
-    alarms = f"most runs alarm from {detector.alarms_from} {one}{'' if detector.alarms_from == 1 else 's'} on"
+        return f"most runs alarm at no number of {one}s" + ("" if detector.fallen_from is None else f"; {fallen}")
+    alarms = f"most runs alarm from {amount(detector.alarms_from, one)} on"
     if detector.fallen_from is None:
-        return f"{alarms}; nowhere has the rate fallen by {fell}"
+        return f"{alarms}; the rate falls by {fell} nowhere"
     steps = sum(detector.alarms_from <= step.n < detector.fallen_from for step in detector.steps)
     if steps:
-        return f"{alarms}; {fallen}, {steps} tested number{'' if steps == 1 else 's'} later"
-    return f"{alarms}; {fallen}: most do not alarm before"
+        return f"{alarms}; {fallen}, {amount(steps, 'tested number')} later"
+    return f"{alarms}; {fallen}: most do not alarm earlier"
 
 
 def _before(contention: Contention, detector: DetectorResult) -> str:
@@ -255,13 +249,13 @@ def _before(contention: Contention, detector: DetectorResult) -> str:
         str(step.n) for step in detector.steps if contention.drop <= step.lost < contention.fallen and step.alarms is not None
     ]
     if detector.before is not None:
-        return f"where the rate has lost {span} (at {joined(there)}), {_counted(detector.before)}"
+        return f"while the rate has lost {span} (at {joined(there)}), {_counted(detector.before)}"
     above = next((at for at, step in enumerate(detector.steps) if step.lost >= contention.fallen), None)
     if not above:
-        return f"at no tested number has the rate lost {span}"
+        return f"the rate lost {span} at no tested number"
     low, high = detector.steps[above - 1], detector.steps[above]
-    gap = f"from {rough(max(low.lost, 0.0))} at {low.n} to {rough(high.lost)} at {high.n}"
-    return f"at no tested number has the rate lost {span}: it goes {gap}, so how early it alarms needs numbers between them"
+    gap = f"{rough(max(low.lost, 0.0))} at {low.n} and {rough(high.lost)} at {high.n}"
+    return f"cannot tell how early it alarms: the rate lost {gap}; test numbers between them"
 
 
 def _counted(alarms: Alarms) -> str:

@@ -1,11 +1,10 @@
-"""Figures: accuracy over the length of the observation, and how well testbeds are told against what they cost in speed."""
+"""Draw accuracy over the length of the observation, and detectability by speed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinbed.analyses.detectability.needed import TARGET
-from twinbed.analyses.detectability.result import WHO, Cost, Detectability, Detection, area_text
+from twinbed.analyses.detectability.result import TARGET, WHO, Cost, Detectability, Detection, area_text
 from twinbed.render.over_n import LEGEND, ranged
 from twinbed.render.plots import DASHES, MUTED, SERIES, Spec, axis, layer, panelled
 from twinbed.show.figure import Figure
@@ -16,17 +15,17 @@ ALL, LEFT = "all", "residue"
 MOST = 12
 """Panels; the tables have the rest."""
 LINES = (
-    "The share of observations that are told right over their length: solid by all features, dashed by the residue, "
-    "which no setting removes. The thin grey lines are 95 % and guessing."
+    "The share of observations that are identified correctly, by length. Solid: all features. Dashed: the residue, which no "
+    "setting removes. The thin grey lines are 95 % and guessing."
 )
 COSTS = (
-    "How well each testbed is told against its speed, with intervals of the AUC: to the right is fast, below is hidden. Those "
-    "that no other beats in both are joined."
+    "How detectable each testbed is (AUC with its interval) and its speed. Fast is to the right, hidden is below. A line joins "
+    "testbeds that no other beats in both."
 )
 
 
 def over_length(result: Detectability) -> tuple[Figure | str, ...]:
-    """Return a panel a cell, of the passive observer: solid lines are of all features, dashed ones of the residue."""
+    """Return a panel for each cell, for the passive observer: solid lines use all features, dashed ones the residue."""
     testbeds = list(dict.fromkeys(each.testbed for each in result.detections))
     several = [each for each in result.detections if len(each.as_is.lengths) > 1]
 
@@ -46,14 +45,14 @@ def _over_length(group: Sequence[Detection], testbeds: Sequence[str]) -> Spec:
             "said": f"{each.testbed}, {features}: {100 * length.accuracy:.3g} % right with {length.packets} packets",
         }
         for each in group
-        for features, told in ((ALL, each.as_is), (LEFT, each.residue))
-        if told is not None
-        for length in told.lengths
+        for features, accuracy in ((ALL, each.as_is), (LEFT, each.residue))
+        if accuracy is not None
+        for length in accuracy.lengths
     ]
     lowest = min(0.4, *(float(str(row["accuracy"])) for row in rows))
     powers = {"type": "log", "base": 2, "nice": False}
     x = axis("packets", "packets observed, each way", powers, format=",d", grid=False, tickCount=6)
-    y = axis("accuracy", "told right", {"domain": [lowest, 1]}, format="~%", tickCount=5, minExtent=40)
+    y = axis("accuracy", "identified correctly", {"domain": [lowest, 1]}, format="~%", tickCount=5, minExtent=40)
     legend = {**LEGEND, "symbolType": "stroke"} if len({row["features"] for row in rows}) > 1 else None
     dash = ranged((ALL, LEFT), DASHES, legend, "features")
     colour = ranged(testbeds, (*SERIES[1:], SERIES[0]), LEGEND, "testbed")
@@ -67,8 +66,8 @@ def _over_length(group: Sequence[Detection], testbeds: Sequence[str]) -> Spec:
 
 
 def pareto(result: Detectability) -> tuple[Figure | str, ...]:
-    """Return a panel a cell and observer: a line joins the testbeds that nothing beats, which have their names."""
-    speed = f"{metric_name(result.metric)}, of {result.reference}'s"
+    """Return a panel for each cell and observer; a line joins the testbeds that nothing beats."""
+    speed = f"{metric_name(result.metric)}, relative to {result.reference}"
 
     def title(each: Cost) -> str:
         return f"{WHO[each.observer]}{f', {cell_title(each.cell)}' if each.cell else ''}"

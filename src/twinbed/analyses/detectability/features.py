@@ -1,9 +1,13 @@
-"""What an observer has of each run, as numbers: rows of an observation of so many packets, or one a run.
+"""An observer's features of each run, as numbers, and the setting that removes each feature.
 
-In: the tables ``fingerprints`` and ``windows``.  The passive observer stands at a client's link: a row is a block of packets of
-each direction, with the fingerprints that take no more packets; those that take more belong to the longest.  The active
-observer and the one on the host have one row a run.  Addresses, ports, names of hosts, the order of runs and the time of the
-day are in no table that is read.
+In: the tables ``fingerprints`` and ``windows``.  The passive observer watches a client's link.  A row is a block of packets of
+each direction, with the fingerprints that need no more packets; fingerprints that need more belong to the longest block.  The
+active observer and the observer on the host have one row a run.  Addresses, ports, names of hosts, the order of runs and the
+time of day are in no table that is read.
+
+A setting removes a feature if it makes the feature alike on both testbeds by construction.  For example, the kernel's window is
+set, offload on the NIC is switched off, or the hardware's names are chosen.  No setting reaches some features, such as
+durations; they are the residue.  Each setting belongs to testbeds' drivers, or to the topology (``topology.``).
 """
 
 from __future__ import annotations
@@ -18,22 +22,23 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from twinbed.model.json import Document, Json
 from twinbed.model.tables import Tables
 from twinbed.observations.inside import CLIENT, read
 
 OBSERVERS = ("passive", "active", "host")
 PASSIVE = OBSERVERS[0]
 BLOCKS = 4
-"""Of one length that are taken of each run, evenly from all that there are."""
+"""Blocks of one length that are used from each run, evenly spaced."""
 OF_ONE_PACKET = frozenset(
     [
         *("tcp_signature", "tcp_options", "tcp_quirks", "syn_window", "window_scale", "mss"),
         *("ttl", "df", "ecn", "ip_ecn", "mac_vendor", "mac_local", "ja3", "ja3s", "ja4"),
     ]
 )
-"""What any one SYN or hello says, however many the table's value rests on."""
+"""Features that a single SYN or hello shows, whatever the table's value is based on."""
 SHORTEST_S = 1e-9
-"""Captures tell no shorter times."""
+"""The shortest time that captures resolve."""
 KEYS = ("run", "link", "direction", "packets", "block", "seconds")
 
 Value: TypeAlias = float | str | None
@@ -42,23 +47,23 @@ Observation: TypeAlias = dict[str, Value]
 
 @dataclass(slots=True)
 class Seen:
-    """What one observer has of one run."""
+    """One observer's features of one run."""
 
     once: Observation = field(default_factory=dict)
-    """What the whole run has one of."""
+    """Features with one value for the whole run."""
     needs: dict[str, int] = field(default_factory=dict)
-    """Feature of ``once`` -> the packets or probes that it took."""
+    """Feature of ``once`` -> the packets or probes that it needs."""
     blocks: dict[int, list[Observation]] = field(default_factory=dict)
-    """Packets -> blocks of so many."""
+    """Number of packets -> blocks of that length."""
     seconds: dict[int, float] = field(default_factory=dict)
-    """Packets -> how long so many take, as the mean over blocks."""
+    """Number of packets -> mean duration of its blocks."""
 
     def takes(self, feature: str) -> int:
-        """Return the number of packets or probes that a feature takes."""
+        """Return the number of packets or probes that a feature needs."""
         return self.needs.get(feature, min(self.blocks, default=1))
 
     def at(self, packets: int | None, *, whole: bool) -> list[Observation]:
-        """Return the rows of an observation of so many packets; ``whole`` adds all that a run has once, whatever it took."""
+        """Return the rows of an observation of that many packets; ``whole`` adds all of ``once``, whatever it needs."""
         once = {name: value for name, value in self.once.items() if whole or self.needs[name] <= (packets or 0)}
         return [{**once, **block} for block in self.blocks.get(packets or 0, [{}])]
 
@@ -80,12 +85,12 @@ class Matrix:
 
 
 def seen_by(source: Tables) -> dict[str, dict[str, Seen]]:
-    """Return what each observer has of each run; observers that nothing was recorded for are missing."""
+    """Return observer -> run -> features; observers without a record are missing."""
     found: dict[str, dict[str, Seen]] = defaultdict(lambda: defaultdict(Seen))
     for row in sorted(source.table("fingerprints").to_pylist(), key=lambda row: str(row["host"])):
         name = f"{row['host'].rstrip('0123456789')}.{row['feature']}"
         seen = found[row["observer"]][row["run"]]
-        # Of several hosts of a role the first one stands for all.
+        # The first of several hosts of a role stands for all.
         if name not in seen.once:
             seen.once[name] = row["text"] if row["value"] is None else _number(name, row["value"])
             seen.needs[name] = 1 if row["feature"] in OF_ONE_PACKET else row["seen"] or 1
@@ -114,7 +119,7 @@ def _windows(source: Tables) -> Iterator[tuple[str, Seen]]:
 
 
 def _number(name: str, value: float) -> float:
-    """Times by their logarithm: one run that is a hundred times as slow as another would hide all other differences."""
+    """Return times as logarithms: a run that is a hundred times as slow as another would hide all other differences."""
     return math.log(max(value, SHORTEST_S)) if name.endswith("_s") else value
 
 
@@ -132,8 +137,8 @@ def _block(directions: Mapping[str, Mapping[str, Value]]) -> Observation:
 
 
 def lengths(runs: Sequence[Seen]) -> list[int | None]:
-    """Return how many packets all runs can be observed over, ascending: what single packets give (a SYN), then blocks.
-    ``[None]`` where nothing is known by packets."""
+    """Return the lengths in packets that all runs allow, ascending: single packets (a SYN) first, then blocks. ``[None]`` if
+    nothing is counted in packets."""
     blocks = sorted(set.intersection(*(set(run.blocks) for run in runs)))
     if not blocks:
         return [None]
@@ -142,8 +147,8 @@ def lengths(runs: Sequence[Seen]) -> list[int | None]:
 
 
 def matrix(runs: Sequence[Sequence[Observation]]) -> Matrix:
-    """Return the rows of all runs as numbers. A text has a column for each of its values. A number has its own, and one more
-    that says that it is missing where it is in some rows alone. What all rows have alike has none."""
+    """Return the rows of all runs as numbers. A text gets a column for each value, a number its own, and one more that marks
+    missing values. Features that are alike in all rows get no column."""
     every = [row for rows in runs for row in rows]
     columns: dict[str, tuple[int, ...]] = {}
     numbers: list[list[float]] = []
@@ -162,13 +167,13 @@ def _columns(values: Sequence[Value]) -> list[list[float]]:
         return [
             [float(value == each) for value in values] for each in sorted({str(value) for value in values if value is not None})
         ]
-    # One NaN object, so that equal columns are seen to be.
+    # One NaN object, so that equal columns compare as equal.
     missing = [float(value is None) for value in values]
     return [[np.nan if value is None else float(value) for value in values], missing]
 
 
 def of_runs(runs: Sequence[Sequence[Observation]], feature: str) -> list[Value]:
-    """Return one value of each run: of a text its first, of a number the mean of its rows."""
+    """Return one value for each run: the first text, or the mean of numbers."""
     found: list[Value] = []
     for rows in runs:
         values = [value for row in rows if (value := row.get(feature)) is not None]
@@ -177,3 +182,60 @@ def of_runs(runs: Sequence[Sequence[Observation]], feature: str) -> list[Value]:
     if any(isinstance(value, str) for value in found):
         return [None if value is None else str(value) for value in found]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A setting, and the value to give it on both testbeds; None: any value, the same on both."""
+
+    setting: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.setting}: {self.value or 'the same'}"
+
+
+BUFFERS = Remedy("buffers", "alike")
+OFFLOAD = Remedy("offload", "off")
+NIC = Remedy("nic")
+REMEDIES: Mapping[str, Remedy] = {
+    **dict.fromkeys(
+        ("window_scale", "syn_window", "window_mean", "tcp_signature", "nmap_win", "nmap_ops", "nmap_ecn"), BUFFERS
+    ),
+    **dict.fromkeys(("bytes_mean", "bytes_sd", "full_share"), OFFLOAD),
+    "mss": Remedy("topology.link.mtu"),
+    "ttl": Remedy("topology.routers"),
+    "icmp_ttl": Remedy("topology.routers"),
+    "push_share": Remedy("autocorking", "off"),
+    "ack_share": Remedy("quickack", "on"),
+    **dict.fromkeys(("mac_vendor", "mac_local", "net_mac_vendors"), Remedy("mac_prefix")),
+    **dict.fromkeys(("pci_ids", "net_drivers", "arp_reply_bytes"), NIC),
+    "burst_share": Remedy("coalescing", "off"),
+    **dict.fromkeys(("cpuid_hypervisor", "cpuid_hypervisor_vendor", "cpu_model", "cpu_vendor", "cpu_flags"), Remedy("cpu")),
+    **dict.fromkeys(("timer_cost_s", "cpuid_cost_s", "rdtsc_cost_s"), Remedy("accelerator")),
+}
+"""Feature (without host and direction) -> the setting that removes it. Reasons: docs/detectability.md."""
+TOGETHER = ("sg", "tso", "gso", "gro")
+"""The settings that ``offload`` sets."""
+
+
+def remedy_of(feature: str) -> Remedy | None:
+    """Return the setting that removes a feature, whatever its host or direction; None if no setting does."""
+    return REMEDIES.get(feature.rpartition(".")[2])
+
+
+def is_applied(remedy: Remedy, settings: tuple[Document, Document]) -> bool:
+    """Return whether both testbeds have the remedy already, by the settings of a run of each. It then did not help."""
+    values = [_value(remedy.setting, each) for each in settings]
+    return values[0] == values[1] and values[0] is not None and remedy.value in (None, values[0])
+
+
+def _value(setting: str, settings: Document) -> str | None:
+    """Return the value of a setting as text; None if it is not set."""
+    value: Json = settings
+    for name in setting.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if setting == OFFLOAD.setting and value is None:
+        alone = [settings.get(name) for name in TOGETHER]
+        value = alone[0] if all(each == alone[0] for each in alone) else None
+    return None if value is None else str(value)

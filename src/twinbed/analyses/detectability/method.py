@@ -1,13 +1,14 @@
-"""The analysis ``detectability``: can an observer tell a testbed from the reference, how well, and from how much?
+"""The analysis ``detectability``: can an observer tell a testbed from the reference, how well, and from how many packets?
 
 In: the tables ``fingerprints`` and ``windows``.  Out, for each observer, cell and testbed: a classifier two-sample test
-(Lopez-Paz and Oquab 2017) with pairs of runs left out; the accuracy over the length of the observation; features by what each
-tells alone, with the setting that removes it; and what is left without these.  Runs are the unit throughout: blocks of one run
-are never on both sides.  Method, sources and error rates: docs/detectability.md.
+(Lopez-Paz and Oquab 2017) with pairs of runs left out, and the accuracy over the length of the observation.  Also the accuracy
+of each feature alone, with the setting that removes it, and of the residue without these features.  Runs are the unit: blocks
+of one run are never on both sides.  Method, sources and error rates: docs/detectability.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -15,15 +16,23 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from twinbed.analyses.detectability import words
-from twinbed.analyses.detectability.costs import costs
-from twinbed.analyses.detectability.features import PASSIVE, Matrix, Observation, Seen, lengths, matrix, of_runs, seen_by
-from twinbed.analyses.detectability.needed import needed
-from twinbed.analyses.detectability.removed_by import is_applied, remedy_of
-from twinbed.analyses.detectability.result import Detectability, Detection, Length, Ranked, Told
-from twinbed.contracts.analysis import Analysis
+from twinbed.analyses.detectability.features import (
+    PASSIVE,
+    Matrix,
+    Observation,
+    Seen,
+    is_applied,
+    lengths,
+    matrix,
+    of_runs,
+    remedy_of,
+    seen_by,
+)
+from twinbed.analyses.detectability.result import TARGET, Accuracy, Cost, Detectability, Detection, Length, Needed, Ranked
+from twinbed.contracts.analysis import Analysis, NoSettings
 from twinbed.model import units
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
@@ -33,34 +42,35 @@ from twinbed.model.result import Interval, Pairing
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.apart import Times
+from twinbed.observations.frame import headline_places
 from twinbed.observations.inside import by_cell, complete
+from twinbed.observations.samples import cell_of
 from twinbed.show.section import Section
 from twinbed.show.words import cell_title
+from twinbed.statistics.capacity import isotonic
 from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.permutations import dealings
 from twinbed.statistics.separation import MOST_DEALINGS, PairsOut, alone, any_as_large, apart, least_p, runs_needed, separation
 
 INSTRUMENT = "fingerprint"
-"""Reports show the analysis of studies that asked for it."""
+"""Reports show the analysis if the study has this instrument."""
 Labels = NDArray[np.bool_]
 
 
-class DetectabilityParams(BaseModel):
+class DetectabilityParams(NoSettings):
     """The settings of ``detectability``; null takes what the study file says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     observer: Literal["passive", "active", "host"] | None = Field(
-        default=None, description="Who observes. Default: all that something was recorded for"
+        default=None, description="who observes. Default: every observer with a record"
     )
     confidence: units.Share | None = Field(
-        default=None, gt=0.5, lt=1, description="Level of intervals and tests. Default: the study's"
+        default=None, gt=0.5, lt=1, description="how sure tests and intervals are, such as 95%. Default: the study's"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Runs of two testbeds as one observer has them, those of the testbed first."""
+    """Runs of two testbeds as one observer sees them, the testbed's runs first."""
 
     cell: Mapping[str, Level]
     testbed: str
@@ -78,19 +88,19 @@ class _Comparison:
 
 
 class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
-    """Can an observer tell a testbed from the reference, how well, from how many packets, and by what?
+    """Can an observer tell a testbed from the reference, from how many packets, and by which features?
 
-    The study needs the instrument packets, for the active observer and the one on the host the instrument fingerprint.
+    The study needs the instrument packets. The active observer and the observer on the host need the instrument fingerprint.
 
     \b
-    twinbed analyse detectability results/
-    twinbed analyse detectability results/ -o told.html                   as a page, with what hiding costs in speed
-    twinbed analyse detectability results/ --table features -o f.csv      every feature, and the setting that removes it
+      twinbed analyse detectability results/
+      twinbed analyse detectability results/ -o told.html                   as a page, with the speed that hiding costs
+      twinbed analyse detectability results/ --table features -o f.csv      every feature, and the setting that removes it
     """
 
     name = "detectability"
     params = DetectabilityParams
-    epilog = "docs/detectability.md has the method and its error rates."
+    epilog = "docs/detectability.md explains the method and its error rates."
     table_names = ("detectability", "features", "lengths", "costs")
     is_against_a_reference = True
     is_in_reports = True
@@ -102,13 +112,14 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
         reference = outline.reference
         if reference is None or len(outline.testbeds) < 2:
             raise TwinbedError(
-                f"{source.shown} has one testbed, and nothing to tell it from", advice="measure another, or merge its results"
+                f"{source.shown} has only one testbed, and detectability compares two",
+                advice="measure another testbed, or merge its results: twinbed merge",
             )
         seen = {name: of for name, of in seen_by(source).items() if params.observer in (None, name)}
         if not seen:
             raise TwinbedError(
-                f"{source.shown} has nothing that {'an' if params.observer is None else f'the {params.observer}'} observer saw",
-                advice=f"instruments: [packets, {INSTRUMENT}] record it; docs/detectability.md says which observer needs which",
+                f"{source.shown} has no record of {'any' if params.observer is None else f'the {params.observer}'} observer",
+                advice=f"run the study with instruments: [packets, {INSTRUMENT}] (docs/detectability.md)",
             )
         times = Times(source.records, outline.data.get("order"))
         every = list(_comparisons(source, seen, reference, times))
@@ -145,7 +156,8 @@ def _without(source: Tables, seen: Mapping[str, Seen]) -> int:
 
 
 def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], reference: str, times: Times) -> Iterator[_Comparison]:
-    """Labels are dealt within the design's blocks where the study compares so, within sessions that both have, or freely."""
+    """Yield the comparisons. Labels are permuted within the design's blocks if the study compares so, else within sessions that
+    both testbeds have, else freely."""
     cells = by_cell(source, complete(source), lambda record: record)
     paired = source.outline.data.get("comparison") == Pairing.PAIRED
     for observer, of in seen.items():
@@ -178,8 +190,8 @@ def _detection(of: _Comparison, reference: str, alpha: float) -> Detection:
         reference=reference,
         observer=of.observer,
         runs=(len(of.records[0]), len(of.records[1])),
-        as_is=_told(of, whole, alpha),
-        residue=_told(of, residue, alpha) if removable else None,
+        as_is=_accuracy(of, whole, alpha),
+        residue=_accuracy(of, residue, alpha) if removable else None,
         ranked=ranked,
     )
 
@@ -205,7 +217,7 @@ def _settings(record: Record) -> Document:
     return {**record.settings["testbed"], "topology": record.settings["topology"]}
 
 
-def _told(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) -> Told:
+def _accuracy(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) -> Accuracy:
     labels = of.labels
     every = list(matrices)
     folds = {packets: PairsOut.of(each.rows, each.runs) for packets, each in matrices.items()}
@@ -220,7 +232,7 @@ def _told(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) 
         )
         for packets, right in zip(every, correct, strict=True)
     ]
-    return Told(
+    return Accuracy(
         features=len(matrices[every[-1]].columns),
         area=whole.area,
         interval=Interval(*whole.interval),
@@ -232,20 +244,20 @@ def _told(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) 
 
 
 def _seconds(runs: Sequence[Seen], packets: int | None) -> float | None:
-    """How long so many packets take, as the mean over runs."""
+    """Return the mean duration of that many packets over runs."""
     known = [seen.seconds[packets] for seen in runs if packets is not None and packets in seen.seconds]
     return fmean(known) if known else None
 
 
 def _holm(detections: Sequence[Detection]) -> list[Detection]:
-    """Over all observers, cells and testbeds; of what is left likewise."""
+    """Return the detections with Holm's correction over all observers, cells and testbeds, for the residue likewise."""
     corrected = iter(holm([each.as_is.p for each in detections]))
-    left = iter(holm([each.residue.p for each in detections if each.residue]))
+    residues = iter(holm([each.residue.p for each in detections if each.residue]))
     return [
         replace(
             each,
             as_is=replace(each.as_is, p=next(corrected)),
-            residue=replace(each.residue, p=next(left)) if each.residue else None,
+            residue=replace(each.residue, p=next(residues)) if each.residue else None,
         )
         for each in detections
     ]
@@ -257,11 +269,9 @@ def _where(of: _Comparison) -> str:
 
 def _shortfall(of: _Comparison, alpha: float) -> str:
     here, there = map(len, of.records)
-    how = " dealt within blocks" if of.blocks is not None else ""
+    how = " within blocks" if of.blocks is not None else ""
     wanted = runs_needed(alpha, of.blocks is not None)
-    return (
-        f"{here} runs against {there}{how} give p no smaller than {of.least_p():.2g}; {wanted} against {wanted} could show it"
-    )
+    return f"{here} and {there} runs{how} reach p = {of.least_p():.2g} at best; {wanted} and {wanted} could show a difference"
 
 
 def _too_few(every: Sequence[_Comparison], alpha: float) -> Iterator[Caution]:
@@ -273,18 +283,18 @@ def _too_few(every: Sequence[_Comparison], alpha: float) -> Iterator[Caution]:
 def _refusal(every: Sequence[_Comparison], alpha: float, source: Tables) -> TwinbedError:
     if not every:
         return TwinbedError(
-            f"{source.shown} has no cell that was observed on both the reference and another testbed",
+            f"{source.shown} has no cell that was observed on the reference and on another testbed",
             advice="measure the cell on both, with the same instruments",
         )
     best = min(every, key=_Comparison.least_p)
     wanted = runs_needed(alpha, best.blocks is not None)
     return TwinbedError(
-        f"too few runs to tell anything: {_shortfall(best, alpha)}", advice=f"replicates: {wanted}, or more, in the study file"
+        f"too few runs: {_shortfall(best, alpha)}", advice=f"set replicates: {wanted} (or more) in the study file"
     )
 
 
 def _carried(able: Sequence[_Comparison], reference: str) -> Iterator[Caution]:
-    """What the runs carried, each once for a testbed."""
+    """Yield the cautions of the runs, each once for a testbed."""
     for each in able:
         for testbed, records in zip((each.testbed, reference), each.records, strict=True):
             for kind in dict.fromkeys(caution.kind for record in records for caution in record.cautions):
@@ -293,7 +303,7 @@ def _carried(able: Sequence[_Comparison], reference: str) -> Iterator[Caution]:
 
 
 def _of_times(able: Sequence[_Comparison], detections: Sequence[Detection], times: Times, alpha: float) -> Iterator[Caution]:
-    """What is told may be of the time at which runs were made, not of the testbed."""
+    """Yield cautions that a detection may come from the time of the runs, not from the testbed."""
     for each, found in zip(able, detections, strict=True):
         if found.as_is.p > alpha:
             continue
@@ -307,11 +317,100 @@ def _of_times(able: Sequence[_Comparison], detections: Sequence[Detection], time
 
 
 def _unseen(able: Sequence[_Comparison]) -> Iterator[Caution]:
-    """Captures that show no opening of a connection."""
+    """Yield cautions of captures without the opening of a connection."""
     for each in able:
         if each.observer == PASSIVE and (count := sum(not seen.once for seen in each.seen)):
-            detail = f"{count} of {len(each.seen)} captures have no SYN; what SYNs give away is missing there"
+            detail = f"{count} of {len(each.seen)} captures have no SYN, and lack the features of SYNs"
             yield Caution(Kind.INCOMPLETE_CAPTURE, detail, each.testbed)
+
+
+DRAWS = 999
+
+
+def needed(
+    lengths: Sequence[Length], correct: Sequence[NDArray[np.float64]], labels: NDArray[np.bool_], level: float
+) -> Needed | None:
+    """Return how many packets give the accuracy TARGET; None if it is not reached.
+
+    ``correct``: for each length, the share of each run's observations that are identified correctly. The accuracy is made
+    monotone in the length, and interpolated linearly over its logarithm. The shortest length tried is an upper bound. The
+    interval is a percentile bootstrap over runs, with the classification rules unchanged.
+    """
+    packets = [each.packets for each in lengths]
+    if None in packets:
+        return None
+    logs = [math.log(each) for each in packets if each is not None]
+    at = _crossing(logs, [each.accuracy for each in lengths])
+    if at is None:
+        return None
+    noise = np.random.default_rng(0)
+    ones, others = np.flatnonzero(labels), np.flatnonzero(~labels)
+    table = np.array(correct)
+    ends = []
+    for _ in range(DRAWS):
+        one, other = noise.choice(ones, len(ones)), noise.choice(others, len(others))
+        accuracy = (table[:, one].mean(axis=1) + table[:, other].mean(axis=1)) / 2
+        crossing = _crossing(logs, accuracy.tolist())
+        ends.append(math.inf if crossing is None else crossing)
+    ends.sort()
+    beyond = math.floor((1 - level) / 2 * DRAWS)
+    low, high = (None if math.isinf(end) else math.exp(end) for end in (ends[beyond], ends[-1 - beyond]))
+    known = [(log, math.log(each.seconds)) for log, each in zip(logs, lengths, strict=True) if each.seconds]
+    starts, times = [log for log, _ in known], [time for _, time in known]
+    seconds = math.exp(float(np.interp(at, starts, times))) if known and at >= starts[0] else None
+    return Needed(math.exp(at), seconds, low, high)
+
+
+def _crossing(logs: Sequence[float], accuracy: Sequence[float]) -> float | None:
+    monotone = isotonic(accuracy)
+    for at, value in enumerate(monotone):
+        if value >= TARGET - 1e-12:
+            if at == 0 or value == monotone[at - 1]:
+                return logs[at]
+            share = (TARGET - monotone[at - 1]) / (value - monotone[at - 1])
+            return logs[at - 1] + share * (logs[at] - logs[at - 1])
+    return None
+
+
+def costs(source: Tables, detections: Sequence[Detection]) -> tuple[str, tuple[Cost, ...]]:
+    """Return the name of the first headline, and a point for each detection that has a mean of it on both testbeds."""
+    places = headline_places(source)
+    if not places:
+        return "", ()
+    metric = places[0][0]
+    means = _means(source, places[0])
+    points = []
+    for each in detections:
+        cell = cell_of(each.cell)[0]
+        here, there = means.get((cell, each.testbed)), means.get((cell, each.reference))
+        if here is not None and there:
+            own = each.as_is
+            points.append(Cost(each.cell, each.testbed, each.observer, own.area, own.interval, here / there, best=False))
+    return metric, tuple(replace(point, best=not any(_beats(other, point) for other in points)) for point in points)
+
+
+def _means(source: Tables, place: tuple[str, str, str]) -> dict[tuple[str, str], float]:
+    import pyarrow.compute as pc
+
+    table = source.table("metrics")
+    metric, host, direction = place
+    wanted = pc.and_(pc.equal(table["metric"], metric), pc.and_(pc.equal(table["host"], host), pc.is_valid(table["value"])))
+    kept = table.filter(pc.and_(wanted, pc.equal(table["direction"], direction)))
+    values = dict(zip(kept["run"].to_pylist(), kept["value"].to_pylist(), strict=True))
+    cells = by_cell(source, [record for record in source.records if record.id in values], lambda record: record)
+    return {
+        (cell_of(cell.levels)[0], testbed): fmean(values[record.id] for record in records)
+        for cell in cells
+        for testbed, records in cell.runs.items()
+    }
+
+
+def _beats(one: Cost, other: Cost) -> bool:
+    """Return whether one is at least as good in both, and better in one. An area below 0.5 hides no better than chance."""
+    if (one.cell, one.observer) != (other.cell, other.observer):
+        return False
+    first, second = (max(one.area, 0.5), -one.ratio), (max(other.area, 0.5), -other.ratio)
+    return first != second and first[0] <= second[0] and first[1] <= second[1]
 
 
 analysis = DetectabilityAnalysis()

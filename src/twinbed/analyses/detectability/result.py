@@ -1,15 +1,17 @@
-"""What ``detectability`` returns."""
+"""The result of ``detectability``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.analyses.detectability.removed_by import Remedy
-from twinbed.model.caution import Caution
+from twinbed.analyses.detectability.features import Remedy
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
+TARGET = 0.95
+"""The balanced accuracy that ``Needed`` counts packets for."""
 WHO = {"passive": "A remote observer", "active": "An active remote observer", "host": "An observer on the host"}
 
 
@@ -20,14 +22,14 @@ def area_text(area: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """What an observation of so many packets tells."""
+    """The accuracy of an observation of one length."""
 
     packets: int | None
-    """Each way; None is all that an observer has that counts no packets."""
+    """Packets each way; None for everything that an observer has without counting packets."""
     seconds: float | None
     area: float
     accuracy: float
-    """Balanced: the mean of both testbeds' shares of observations that are told right."""
+    """Balanced accuracy: the mean of both testbeds' shares of observations that are identified correctly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +43,19 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How well an observer tells the testbeds by one set of features."""
+class Accuracy:
+    """How well an observer distinguishes the testbeds by one set of features."""
 
     features: int
     area: float
-    """At the longest observation."""
+    """The AUC at the longest observation."""
     interval: Interval
     p: float
-    """After Holm's correction over everything that was tried with the same set."""
+    """After Holm's correction over all tests with the same set."""
     exact: bool
     lengths: tuple[Length, ...]
     needed: Needed | None
-    """None where the accuracy is not reached, or nothing was told."""
+    """None if the accuracy is not reached, or no difference is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Ranked:
     """Corrected for all of the observer's features."""
     remedy: Remedy | None
     applied: bool
-    """Whether both testbeds had the remedy already."""
+    """True if both testbeds had the remedy already."""
 
     @property
     def removable(self) -> bool:
@@ -75,23 +77,23 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """One observer, who has a run of either testbed of one cell."""
+    """One observer's comparison of two testbeds in one cell."""
 
     cell: Mapping[str, Level]
     testbed: str
     reference: str
     observer: str
     runs: tuple[int, int]
-    as_is: Told
-    residue: Told | None
-    """Without the features that a setting removes; None where no setting removes any."""
+    as_is: Accuracy
+    residue: Accuracy | None
+    """The accuracy without the features that a setting removes; None if no setting removes any."""
     ranked: tuple[Ranked, ...]
-    """Those that differ between runs, the most telling first."""
+    """Features that differ between runs, the most revealing first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a testbed costs in speed, against how well it is told from the reference."""
+    """A testbed's speed, and how well it is distinguished from the reference."""
 
     cell: Mapping[str, Level]
     testbed: str
@@ -99,19 +101,16 @@ class Cost:
     area: float
     interval: Interval
     ratio: float
-    """Of the headline to the reference's."""
+    """The ratio of the headline to the reference's."""
     best: bool
-    """Whether no other testbed of the cell is both harder to tell and as fast."""
+    """True if no other testbed of the cell is both better hidden and as fast."""
 
 
 @dataclass(frozen=True, slots=True)
-class Detectability:
+class Detectability(Cautioned):
     reference: str
     alpha: float
     detections: tuple[Detection, ...]
     metric: str
-    """The headline of ``costs``; empty where there is none."""
+    """The headline of ``costs``; empty without one."""
     costs: tuple[Cost, ...] = ()
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs, or of comparisons, that are not in it."""

@@ -1,4 +1,4 @@
-"""How well testbeds are told as a section: sentences, tables of detections, features and costs."""
+"""Write detectability as a section: sentences, tables of detections, features and costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from twinbed.analyses.detectability import draw
-from twinbed.analyses.detectability.result import WHO, Cost, Detectability, Detection, Needed, Ranked, Told, area_text
+from twinbed.analyses.detectability.result import WHO, Accuracy, Cost, Detectability, Detection, Needed, Ranked, area_text
 from twinbed.show.numbers import joined
 from twinbed.show.quantities import NONE, quantity, ratio
 from twinbed.show.section import Section
@@ -70,33 +70,30 @@ TITLES = {
     "pci_ids": "PCI devices",
     "http_header_order": "order of HTTP headers",
 }
-"""Of features whose names say less than they could."""
+"""Feature -> a title clearer than its name."""
 MOST = 3
 """Features that a sentence names."""
-
-
 MOST_FEATURES = 8
-"""Of each detection, in the table for readers."""
+"""Features of each detection in the table for readers."""
 CAPTION = (
-    "Runs are told apart by a linear rule that has seen neither of them: two are left out at a time. AUC: the chance that it "
-    "puts two of them in the right order; 0.5 is guessing. p: of as much among equals, by dealing labels anew, Holm's "
-    "correction over all rows of a set of features. Residue: features that no setting removes. Packets: each way, for 95 % "
-    "right."
+    "A linear rule classifies pairs of runs that it was not trained on. AUC: the chance that it orders a pair correctly; 0.5 "
+    "is guessing. p: the chance of such an AUC between equal testbeds (permutation of labels, Holm's correction over a set of "
+    "features). Residue: features that no setting removes. Packets: needed each way to be 95 % right."
 )
 OF_FEATURES = (
-    "What each feature tells alone at the longest observation, and the setting that removes it. AUC alone: in the better of "
-    "its orders, so at least 0.5; p by dealing labels anew: that any of an observer's features tells as much among equals."
+    "Each feature alone, at the longest observation, and the setting that removes it. AUC alone: at least 0.5, by the better "
+    "order. p: the chance that any feature of the observer does as well between equal testbeds (permutation of labels)."
 )
-OF_COSTS = "Named best: no other testbed of the cell is as hard to tell and as fast."
+OF_COSTS = "Best: no other testbed of the cell is both as well hidden and as fast."
 
 
 @dataclass(frozen=True, slots=True)
 class _Set:
-    """What a detection tells by one set of features: all, or the residue, which no setting removes."""
+    """A detection by one set of features: all, or the residue, which no setting removes."""
 
     of: Detection
     features: str
-    told: Told
+    accuracy: Accuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +104,14 @@ class _Feature:
 
 
 def section(result: Detectability) -> Section:
-    """Return what there is to say of how well testbeds are told."""
+    """Return the section of detectability."""
     first, *others = sentences(result)
     every = [_Feature(each, rank, one) for each in result.detections for rank, one in enumerate(each.ranked, 1)]
     shown = [each for each in every if each.rank <= MOST_FEATURES]
     by_speed = sorted(result.costs, key=lambda each: (cell_title(each.cell), each.observer, -each.ratio))
     items = (
         tuple(others),
-        _told(result),
+        _accuracies(result),
         *draw.over_length(result),
         _features(shown).for_readers(),
         _features(every).for_programs(),
@@ -123,7 +120,7 @@ def section(result: Detectability) -> Section:
         *draw.pareto(result),
         _costs(result, result.costs).for_programs(),
     )
-    return Section("detectability", "Can it be told", first, items, kicker="Three observers")
+    return Section("detectability", "Can an observer see the difference?", first, items, kicker="Three observers")
 
 
 def _sets(result: Detectability) -> Iterator[_Set]:
@@ -134,7 +131,7 @@ def _sets(result: Detectability) -> Iterator[_Set]:
 
 
 def _named() -> tuple[Column, ...]:
-    """Return the columns that say which detection a row is of."""
+    """Return the columns that identify a row's detection."""
     return (
         Column("testbed", "Testbed", value="of.testbed"),
         Column("reference", value="of.reference"),
@@ -142,34 +139,34 @@ def _named() -> tuple[Column, ...]:
     )
 
 
-def _told(result: Detectability) -> Table:
+def _accuracies(result: Detectability) -> Table:
     """Return a row a detection and set of features."""
     sets = list(_sets(result))
     columns = (
         *cell_columns(sets, attrgetter("of.cell")),
         *_named(),
         Column("features", "features"),
-        Column("number_of_features", value="told.features"),
+        Column("number_of_features", value="accuracy.features"),
         Column("runs", value=lambda each: each.of.runs[0]),
         Column("reference_runs", value=lambda each: each.of.runs[1]),
         Column(head="runs", format="s", value=lambda each: ", ".join(map(str, each.of.runs))),
-        Column("auc", "AUC", value="told.area", format=area_text),
-        Column("low", value="told.interval.low"),
-        Column("high", value="told.interval.high"),
-        Column(head="interval", format="s", value=lambda each: _interval(each.told)),
-        Column("p_holm", "p", value="told.p", format=p_text),
-        Column("exact", value="told.exact"),
-        Column("packets", value="told.needed.packets"),
-        Column("packets_low", value="told.needed.low"),
-        Column("packets_high", value="told.needed.high"),
-        Column(head="packets", value="told.needed", format=needed_text),
-        Column("seconds", "time", value="told.needed.seconds", format=lambda value: quantity(value, "s")),
+        Column("auc", "AUC", value="accuracy.area", format=area_text),
+        Column("low", value="accuracy.interval.low"),
+        Column("high", value="accuracy.interval.high"),
+        Column(head="interval", format="s", value=lambda each: _interval(each.accuracy)),
+        Column("p_holm", "p", value="accuracy.p", format=p_text),
+        Column("exact", value="accuracy.exact"),
+        Column("packets", value="accuracy.needed.packets"),
+        Column("packets_low", value="accuracy.needed.low"),
+        Column("packets_high", value="accuracy.needed.high"),
+        Column(head="packets", value="accuracy.needed", format=needed_text),
+        Column("seconds", "time", value="accuracy.needed.seconds", format=lambda value: quantity(value, "s")),
     )
-    return Table("detectability", f"Told from {result.reference}", CAPTION, columns, sets)
+    return Table("detectability", f"Differences from {result.reference}", CAPTION, columns, sets)
 
 
 def _features(features: Sequence[_Feature]) -> Table:
-    """Return a row a feature, the most telling of each detection first."""
+    """Return a row for each feature, the most revealing of each detection first."""
     columns = (
         *cell_columns(features, attrgetter("of.cell")),
         *_named(),
@@ -204,7 +201,7 @@ def _lengths(result: Detectability) -> Table:
             "balanced_accuracy": one.accuracy,
         }
         for each in _sets(result)
-        for one in each.told.lengths
+        for one in each.accuracy.lengths
     ]
     return plain("lengths", rows)
 
@@ -220,7 +217,7 @@ def _costs(result: Detectability, costs: Sequence[Cost]) -> Table:
         Column("low", value="interval.low"),
         Column("high", value="interval.high"),
         Column("metric", value=lambda _: result.metric),
-        Column("ratio", f"{metric_name(result.metric)}, of {result.reference}'s", format=ratio),
+        Column("ratio", f"{metric_name(result.metric)}, relative to {result.reference}", format=ratio),
         Column("best"),
     )
     return Table("costs", "What hiding costs", OF_COSTS, columns, costs)
@@ -234,18 +231,18 @@ def title(feature: str) -> str:
 
 
 def packets_text(packets: float) -> str:
-    """Return ``40 packets``, to two digits, since lengths are tried in steps."""
+    """Return ``40 packets``, with two digits, since lengths are tried in steps."""
     digits = math.floor(math.log10(packets)) - 1
     rounded = max(1, round(round(packets, -digits) if digits > 0 else math.ceil(packets - 1e-9)))
     return f"{rounded:,} packet{'s' if rounded > 1 else ''}"
 
 
 def sentence(of: Detection, alpha: float) -> str:
-    """Return what one detection says: ``A remote observer tells e1000 from physical with 40 packets (AUC 0.99): window scale;
-    with buffers alike with 3,000 packets (AUC 0.71): inter-arrival spread.``"""
+    """Return one detection in a sentence: ``A remote observer tells e1000 from physical with 40 packets (AUC 0.99): window
+    scale; with buffers alike with 3,000 packets (AUC 0.71): inter-arrival spread.``"""
     where = at_cell(of.cell)
     if of.as_is.p > alpha:
-        return f"{WHO[of.observer]} was not shown to tell {of.testbed} from {of.reference}{where} ({_area(of.as_is)})."
+        return f"{WHO[of.observer]} is not shown to tell {of.testbed} from {of.reference}{where} ({_area(of.as_is)})."
     text = f"{WHO[of.observer]} tells {of.testbed} from {of.reference}{where}{_from(of.as_is)}{_by(of.ranked, alpha)}"
     remedies = list(dict.fromkeys(_set(each) for each in of.ranked if each.removable and each.p <= alpha))
     if of.residue is not None and remedies:
@@ -254,12 +251,12 @@ def sentence(of: Detection, alpha: float) -> str:
         if of.residue.p <= alpha:
             text += f"{_from(of.residue)}{_by([each for each in of.ranked if not each.removable], alpha)}"
         else:
-            text += f" it was not shown to any more ({_area(of.residue)})"
+            text += f" no longer shown ({_area(of.residue)})"
     return f"{text}."
 
 
 def sentences(result: Detectability) -> Iterator[str]:
-    """Return what is told first, then what is not."""
+    """Return the detections that show a difference, then the others."""
     return (sentence(each, result.alpha) for each in sorted(result.detections, key=lambda each: each.as_is.p > result.alpha))
 
 
@@ -268,29 +265,29 @@ def _set(each: Ranked) -> str:
     return f"{each.remedy.setting} {each.remedy.value or 'the same'}"
 
 
-def _area(told: Told) -> str:
-    return f"AUC {area_text(told.area)} {_interval(told)}, p {p_text(told.p)}"
+def _area(own: Accuracy) -> str:
+    return f"AUC {area_text(own.area)} {_interval(own)}, p {p_text(own.p)}"
 
 
-def _interval(told: Told) -> str:
-    return f"[{told.interval.low:.2f}, {told.interval.high:.2f}]"
+def _interval(own: Accuracy) -> str:
+    return f"[{own.interval.low:.2f}, {own.interval.high:.2f}]"
 
 
-def _from(told: Told) -> str:
-    last = told.lengths[-1].packets
-    if told.needed is not None:
-        return f" with {packets_text(told.needed.packets)} (AUC {area_text(told.area)})"
+def _from(own: Accuracy) -> str:
+    last = own.lengths[-1].packets
+    if own.needed is not None:
+        return f" with {packets_text(own.needed.packets)} (AUC {area_text(own.area)})"
     if last is None:
-        return f" (AUC {area_text(told.area)})"
-    return f", though not 95 % right with {last:,} packets (AUC {area_text(told.area)})"
+        return f" (AUC {area_text(own.area)})"
+    return f", but is less than 95 % right with {last:,} packets (AUC {area_text(own.area)})"
 
 
 def _by(ranked: Sequence[Ranked], alpha: float) -> str:
-    """Return the features that tell most alone; all that tell as much as the first are the first."""
-    told = [each for each in ranked if each.p <= alpha]
-    first = [each for each in told if each.area == told[0].area]
+    """Return the most revealing features; all with the same AUC as the first."""
+    shown = [each for each in ranked if each.p <= alpha]
+    first = [each for each in shown if each.area == shown[0].area]
     if not first:
-        return ": by several features together, none of them alone"
+        return ": by several features together, no single one"
     more = f" and {len(first) - MOST} more" if len(first) > MOST else ""
     named = [title(each.feature) for each in first[:MOST]]
     return f": {', '.join(named) + more if more else joined(named)}"

@@ -1,11 +1,11 @@
-"""What may make testbeds differ: each cause's sign in the data, and the setting that turns it off.
+"""Causes that may make testbeds differ: each one's sign in the data, and the setting that turns it off.
 
-They are in the order of a packet's way: what comes later follows from what it is handed, so that of several causes that work
-on one testbed alone the first is the one to look at. Nagle's algorithm comes last: its waits are as long as
-acknowledgements take, and the program that has it is the same on all testbeds.
+Causes are in the order of a packet's way: a later one depends on what earlier ones hand it. If several work on one testbed
+alone, the first is the one to look at. Nagle's algorithm comes last: its waits last as long as acknowledgements take, and the
+program that has it is the same on all testbeds.
 
-A sign is a share of what the cause could have touched, so that it says how much of the traffic it had to do with;
-docs/explain.md has the sources.
+A sign is the share of what the cause could have touched, so it shows how much of the traffic is concerned. Sources:
+docs/explain.md.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Switch:
     on: str | int
     off: str | int
     applied: str = ""
-    """What ``applied`` calls it; empty for a setting of the workload."""
+    """Its name in ``applied``; empty for a setting of the workload."""
     section: Literal["testbed", "workload"] = "testbed"
-    """Of the study file."""
+    """The section of the study file."""
 
     @property
     def factor(self) -> str:
@@ -33,7 +33,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """``sign`` says what is measured, on a host of either role."""
+    """A cause. ``sign`` describes the measurement, on a host of either role."""
 
     name: str
     title: str
@@ -41,11 +41,11 @@ class Cause:
     advice: str
     switch: Switch | None = None
     share: bool = True
-    """Whether the sign is a share of what it could have touched, from 0 to 1."""
+    """True if the sign is a share of what the cause could have touched, from 0 to 1."""
     mechanism: bool = True
-    """Whether it is either at work or not; else testbeds differ by degrees of it."""
+    """True if the cause either works or does not; False if testbeds differ by degrees of it."""
     needs: str = ""
-    """The instrument without which no run shows it."""
+    """The instrument that a run needs to show it."""
 
 
 CPU = Cause(
@@ -59,14 +59,14 @@ CPU = Cause(
 IDLE_CPUS = Cause(
     "idle_cpus",
     "waking idle CPUs",
-    "time in which programs waited for CPUs that had stopped, of the run's",
+    "share of the run's time in which programs waited for idle CPUs to wake",
     "idle: busy on both testbeds, or cpus: shared",
     Switch("idle", "normal", "busy", "idle"),
 )
 INITIAL_WINDOW = Cause(
     "initial_window",
     "the initial window",
-    "full segments' worth of what connections sent before their first acknowledgement",
+    "full segments that connections sent before their first acknowledgement",
     "the same initial_window on both testbeds",
     Switch("initial_window", 10, 1, "initial_window"),
     share=False,
@@ -76,7 +76,7 @@ INITIAL_WINDOW = Cause(
 AUTOCORKING = Cause(
     "autocorking",
     "autocorking",
-    "writes that TCP held back since packets of the same socket waited to be sent (TCPAutoCorking), of all packets sent",
+    "writes that TCP delayed because the socket had packets to send (TCPAutoCorking), per packet sent",
     "autocorking: off on both testbeds, or on",
     Switch("autocorking", "on", "off", "autocorking"),
     needs="counters",
@@ -84,7 +84,7 @@ AUTOCORKING = Cause(
 TSO = Cause(
     "tso",
     "segmentation offload",
-    "wire packets that left the host joined (super-packets), of those sent",
+    "share of sent wire packets that left the host joined (super-packets)",
     "tso: off on both testbeds; or a NIC that has it",
     Switch("tso", "on", "off", "offload.tso"),
     needs="packets",
@@ -92,7 +92,7 @@ TSO = Cause(
 GRO = Cause(
     "gro",
     "receive offload",
-    "packets that the kernel joined on receipt, of those that its NIC gave it",
+    "share of the NIC's packets that the kernel joined on receipt",
     "gro: off on both testbeds; or a NIC that has it",
     Switch("gro", "on", "off", "offload.gro"),
     needs="counters",
@@ -100,7 +100,7 @@ GRO = Cause(
 COALESCING = Cause(
     "coalescing",
     "interrupt coalescing and polling",
-    "packets beyond the first of an interrupt, of those sent and received",
+    "share of packets beyond the first of an interrupt",
     "coalescing: off on both testbeds; or the same NIC and driver",
     Switch("coalescing", "on", "off", "coalescing"),
     mechanism=False,
@@ -109,21 +109,21 @@ COALESCING = Cause(
 DELAYED_ACK = Cause(
     "delayed_ack",
     "delayed acknowledgements",
-    "time in which an acknowledgement waited for its timer (DelayedACKs, 40 ms each), of the run's",
-    "quickack: on on both testbeds; or programs that send what belongs together in one write (TCP_NODELAY)",
+    "share of the run's time in which an acknowledgement waited for its timer (DelayedACKs, 40 ms each)",
+    "quickack: on, on both testbeds; or programs that send a message in one write (TCP_NODELAY)",
     Switch("quickack", "off", "on", "quickack"),
     needs="counters",
 )
 NAGLE = Cause(
     "nagle",
     "Nagle's algorithm",
-    "time in which payload waited for the acknowledgement of a small segment, of the run's",
-    "nagle: off of the workload; or programs that send what belongs together in one write, or set TCP_NODELAY",
+    "share of the run's time in which payload waited for the acknowledgement of a small segment",
+    "nagle: off in the workload; or programs that send a message in one write, or set TCP_NODELAY",
     Switch("nagle", "on", "off", section="workload"),
     needs="packets",
 )
 
 CAUSES = (CPU, IDLE_CPUS, INITIAL_WINDOW, AUTOCORKING, TSO, GRO, COALESCING, DELAYED_ACK, NAGLE)
 OF_ALL_HOSTS = (CPU, IDLE_CPUS)
-"""Causes whose sign is of all hosts together, not of a role."""
+"""Causes with one sign for all hosts together, not for each role."""
 BY_NAME = {cause.name: cause for cause in CAUSES}

@@ -1,4 +1,4 @@
-"""`twinbed explain`: what may make testbeds differ."""
+"""`twinbed explain`: find causes of differences, and prove them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 TABLES = ("causes", "responses", "proofs")
 
 
-@click.command(name="explain", epilog="docs/explain.md says what is looked for, and how a cause is proved.")
+@click.command(name="explain", epilog="docs/explain.md lists the causes, and explains how one is proved.")
 @click.argument("results", metavar="RESULTS", type=click.Path(path_type=Path))
 @click.option("--reference", metavar="TESTBED", help="Compare the others with this testbed. Default: the study's.")
 @click.option("--study", "study_file", type=click.Path(path_type=Path), help="Write the small study that would prove a cause.")
-@click.option("--cause", metavar="NAME", help="Which cause --study switches. Default: the likeliest that has a switch.")
+@click.option("--cause", metavar="NAME", help="The cause that --study switches. Default: the most likely one with a switch.")
 @click.option(
     "--proof",
     "proofs",
     metavar="RESULTS",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Results of such a study: say whether its cause is proved. May be given more than once.",
+    help="Results of such a study: print whether its cause is proved. May be repeated.",
 )
-@click.option("--table", type=click.Choice(TABLES), default=TABLES[0], show_default=True, help="Which table CSV is of.")
+@click.option("--table", type=click.Choice(TABLES), default=TABLES[0], show_default=True, help="The table that CSV has.")
 @click.option("--format", "style", type=click.Choice(STYLES), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; .html makes a page.")
 @click.pass_obj
@@ -49,17 +49,17 @@ def command(
     style: str | None,
     output: Path | None,
 ) -> int:
-    """Why do testbeds differ? Candidate causes of each difference, and the study that proves one.
+    """Rank candidate causes of each difference between testbeds, and write the study that proves one.
 
-    Looks for signs of the hosts' CPUs, the initial window, autocorking, segmentation and receive offload, interrupt
-    coalescing and delayed acknowledgements in RESULTS of a study with the instruments packets and counters.
+    Looks in RESULTS for signs of the hosts' CPUs, the initial window, autocorking, segmentation and receive offload, interrupt
+    coalescing, delayed acknowledgements and Nagle's algorithm. The study needs the instruments packets and counters.
 
     \b
-    twinbed explain results/                                      candidates, the likeliest first
-    twinbed explain results/ --study proof.yaml                   the study that switches the first one on and off
-    twinbed explain results/ --study proof.yaml --cause gro       another one
-    twinbed run proof.yaml -o proof/
-    twinbed explain results/ --proof proof/                       was it the cause?
+      twinbed explain results/                                      candidates, the most likely first
+      twinbed explain results/ --study proof.yaml                   a study that switches the first one on and off
+      twinbed explain results/ --study proof.yaml --cause gro       the same for another cause
+      twinbed run proof.yaml -o proof/
+      twinbed explain results/ --proof proof/                       was it the cause?
     """
     from twinbed.analyses.explain.method import analysis
     from twinbed.analyses.explain.proof import proved
@@ -67,10 +67,10 @@ def command(
     tables = inputs.tables(results, reference)
     result = analysis.run(tables)
     if study_file is not None:
-        no_page("a study", "--study and --html are two commands")
+        no_page("a study", "give --study and --html in two commands")
         return _write_study(result, tables, cause, study_file)
     if cause is not None:
-        raise click.UsageError("--cause says which study to write: give --study FILE too")
+        raise click.UsageError("--cause needs --study FILE, the study to write")
     if proofs:
         result = proved(result, tables, [inputs.tables(proof) for proof in proofs])
     write(analysis, result, results, style, table, None, output)
@@ -78,11 +78,11 @@ def command(
 
 
 def _write_study(result: Explanation, tables: Tables, name: str | None, file: Path) -> int:
-    from twinbed.analyses.explain.study import cause_of, study_text
+    from twinbed.analyses.explain.proof import cause_of, study_text
     from twinbed.render.output import put
 
     cause = cause_of(result, name)
     text = study_text(result, tables, cause)
     put(text, file)
-    say(f"{file}: switches {cause.title} on and off. Next: twinbed run {file} -o PROOF, then explain --proof PROOF", err=True)
+    say(f"{file} switches {cause.title} on and off. Next: twinbed run {file} -o PROOF, then explain --proof PROOF", err=True)
     return codes.DONE

@@ -1,13 +1,13 @@
-"""The analysis ``explain``: what may make a testbed differ from the reference, by signs of known causes in the same runs.
+"""The analysis ``explain``: candidate causes of differences from the reference, by signs of known causes in the same runs.
 
 In: headline metrics, the kernels' counters, captures. Out: for each testbed and cell with a headline that is different, the
-causes whose signs differ, the likeliest first.  A sign that differs proves nothing: after a study that has the cause switched
-on and off, ``proof`` says what it explains.
+causes whose signs differ, the most likely first.  A sign that differs proves nothing.  After a study with the cause switched on
+and off, ``proof`` shows how much the cause explains.
 
-The order.  CPUs of another kind come first where programs take twice the time on one of them, for they slow down all else.
-Then causes whose own setting was read back as different: testbeds that are alike in it differ in its sign for another reason.
-Then what works on one testbed alone, in the order of a packet's way (``causes``): what comes later follows from what it is
-handed.  Then what differs by degrees, which may as well be a consequence, by how far it differs.
+The order.  CPUs of another kind come first if programs take twice the time on one of them: they slow down everything else.
+Then causes whose own setting was read back as different; with equal settings the signs differ for another reason.  Then
+mechanisms that work on one testbed alone, in the order of a packet's way (``causes``): a later one depends on earlier ones.
+Then signs that differ by degrees, which may be a consequence, the largest difference first.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from pydantic import Field
 from scipy.special import stdtr
 
 from twinbed.analyses.explain.causes import CAUSES, CPU, IDLE_CPUS, INITIAL_WINDOW, OF_ALL_HOSTS, Cause
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Response
-from twinbed.analyses.explain.signs import ROLES, Signs, signs
-from twinbed.analyses.explain.waits import Waits, mean, waits
+from twinbed.analyses.explain.signs import ROLES, Signs, Waits, mean, signs, waits
 from twinbed.analyses.explain.words import section
-from twinbed.contracts.analysis import Analysis, NoSettings
+from twinbed.contracts.analysis import Analysis, Judged
 from twinbed.metrics.metric import Scale
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
@@ -39,37 +37,29 @@ from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import ratio_test
 
 ABSENT = 0.02
-"""Of the larger sign: a cause with less than this does not work there."""
+"""A cause does not work on a testbed whose sign is less than this share of the other's."""
 LEAST_SHARE = 0.01
-"""What a cause touches less than this of is no reason for a headline's difference. One write that is held back takes many
-others with it: autocorking that touches 5 % of packets was seen to make a thirteenth of them."""
+"""A cause that touches a smaller share explains no headline's difference. One delayed write takes many others with it:
+autocorking that touched 5 % of packets left a thirteenth of them."""
 LEAST_DEGREES = 0.1
-"""The same of what differs by degrees."""
+"""The same for signs that differ by degrees."""
 TWICE = 0.5
 """The change of a sign that doubles."""
 
 
-class ExplainParams(NoSettings):
-    """The settings of ``explain``; null takes what the study file says."""
-
-    margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
-    confidence: float | None = Field(default=None, gt=0.5, lt=1, description="1 - alpha")
-
-
-class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
+class ExplainAnalysis(Analysis[Judged, Explanation]):
     """Candidate causes of differences."""
 
     name = "explain"
-    params = ExplainParams
+    params = Judged
     is_in_reports = True
 
-    def run(self, source: Tables, params: ExplainParams | None = None) -> Explanation:
-        params = params or ExplainParams()
+    def run(self, source: Tables, params: Judged | None = None) -> Explanation:
         outline = source.outline
         if outline.reference is None:
-            raise TwinbedError(f"{source.shown} has no reference testbed", advice="--reference NAME")
-        margin = params.margin if params.margin is not None else outline.margin
-        alpha = round(1 - (params.confidence if params.confidence is not None else outline.confidence), 12)
+            raise TwinbedError(f"{source.shown} has no reference testbed", advice="name one: --reference TESTBED")
+        margin, confidence = (params or Judged()).judged_by(outline)
+        alpha = round(1 - confidence, 12)
         samples = gather(source)
         differ = _different(source, samples, outline.reference, margin, alpha)
         records = complete(source)
@@ -118,10 +108,10 @@ class ExplainAnalysis(Analysis[ExplainParams, Explanation]):
 def _different(
     source: Tables, samples: Samples, reference: str, margin: float, alpha: float
 ) -> dict[tuple[str, str], list[Response]]:
-    """Return cell and testbed -> the headlines that are different there, as ``compare`` has them: by the ratio of means, within
-    blocks where the study says so, with Holm's correction over all headlines."""
+    """Return (cell, testbed) -> the headlines that are different there, as in ``compare``: by the ratio of means, within blocks
+    where the study says so, with Holm's correction over all headlines."""
     by = units(source, None)
-    found: list[tuple[str, str, Response]] = []
+    tested: list[tuple[str, str, Response]] = []
     for key in (key for key in samples.keys() if samples.is_headline(key)):  # noqa: SIM118 -- not a mapping
         about = samples.metrics[key[0]]
         if about.scale != Scale.RATIO:
@@ -135,17 +125,17 @@ def _different(
                 test = ratio_test(arranged.one, arranged.two, margin, alpha, steps=steps, paired=arranged.paired)
                 if test is not None:
                     interval = Interval(*test.wide) if test.wide else None
-                    found.append((cell, testbed, Response(*key, test.ratio, interval, test.p_different)))
+                    tested.append((cell, testbed, Response(*key, test.ratio, interval, test.p_different)))
     differ: dict[tuple[str, str], list[Response]] = defaultdict(list)
-    for (cell, testbed, response), p in zip(found, holm([each.p for *_, each in found]), strict=True):
+    for (cell, testbed, response), p in zip(tested, holm([each.p for *_, each in tested]), strict=True):
         if p <= alpha:
             differ[cell, testbed].append(replace(response, p=p))
     return differ
 
 
 def _tested(seen: Mapping[str, Signs], here: CellRuns, there: CellRuns) -> list[Candidate]:
-    """Return every sign that both testbeds have, of at least two runs each. P-values are not yet corrected."""
-    found = []
+    """Return every sign that both testbeds have in at least two runs. P-values are not yet corrected."""
+    candidates = []
     for cause in CAUSES:
         for role in ("",) if cause in OF_ALL_HOSTS else ROLES:
             x, y = (
@@ -156,8 +146,8 @@ def _tested(seen: Mapping[str, Signs], here: CellRuns, there: CellRuns) -> list[
                 continue
             one, two = fmean(x), fmean(y)
             alone = cause.mechanism and min(one, two) <= ABSENT * max(one, two)
-            found.append(Candidate(cause, role, one, two, _p(x, y), alone))
-    return found
+            candidates.append(Candidate(cause, role, one, two, _p(x, y), alone))
+    return candidates
 
 
 def _p(x: Sequence[float], y: Sequence[float]) -> float:
@@ -178,7 +168,7 @@ def _matters(each: Candidate) -> bool:
 
 
 def _largest_of_roles(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, of a cause that clients and servers show only the side that shows it more."""
+    """Return the candidates; if clients and servers show a cause, only the side that shows it more."""
     largest: dict[str, Candidate] = {}
     for each in candidates:
         known = largest.get(each.cause.name)
@@ -188,7 +178,7 @@ def _largest_of_roles(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _rank(each: Candidate) -> tuple[int, float]:
-    """Return what sorts the likeliest first."""
+    """Return what sorts the most likely first."""
     place = CAUSES.index(each.cause)
     if each.cause is CPU and each.change >= TWICE:
         return 0, 0
@@ -215,7 +205,7 @@ def _hardware(source: Tables) -> Mapping[str, frozenset[tuple[str, str]]]:
 
 
 def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
-    """Return testbed and factor that is a cause's switch -> what was read back of all its hosts; None where they differ."""
+    """Return (testbed, factor that switches a cause) -> the state read back from all its hosts; None where hosts differ."""
     of_run = _testbeds(source)
     switches = [cause.switch for cause in CAUSES if cause.switch]
     applied = {switch.applied: switch for switch in switches if switch.applied}
@@ -244,7 +234,7 @@ def _states(
 
 
 def _waits(each: Candidate, groups: Sequence[CellRuns], timed: Mapping[str, Waits]) -> tuple[Waits | None, Waits | None]:
-    """Return the wake-ups of idle CPUs on the testbed and on the reference, for the cause that they are."""
+    """Return the wake-ups of idle CPUs on the testbed and on the reference, for the cause idle_cpus alone."""
     if each.cause is not IDLE_CPUS:
         return None, None
     here, there = (mean([timed[run] for run in group.complete if run in timed]) for group in groups)
@@ -252,8 +242,8 @@ def _waits(each: Candidate, groups: Sequence[CellRuns], timed: Mapping[str, Wait
 
 
 def _same_window(each: Candidate) -> bool:
-    """Return whether it is the window, set alike on both. What was sent before the first acknowledgement is then not the
-    window but chance: acknowledgements come back at once."""
+    """Return whether the cause is the initial window and it is set alike on both. The sign then differs by chance, since
+    acknowledgements come back at once."""
     return each.cause is INITIAL_WINDOW and each.states[0] is not None and each.states[0] == each.states[1]
 
 
@@ -261,7 +251,7 @@ def _why(source: Tables, cause: Cause) -> str:
     """Return why no run has a sign of a cause."""
     if cause.needs and not any(cause.needs in record.settings["instruments"] for record in source.records):
         return f"needs the instrument {cause.needs}"
-    return "had nothing to work on, or was not measured"
+    return "not measured, or nothing to work on"
 
 
 analysis = ExplainAnalysis()

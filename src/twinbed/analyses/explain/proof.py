@@ -1,23 +1,31 @@
-"""After a study with a cause switched on and off: what it explains of each difference.
+"""Write the study that would prove a cause, and read how much of each difference the cause explains.
 
-With ln r the logarithm of the ratio of means with the cause as it was found on each testbed, and ln s the same with the cause
-alike on both, the share of the difference that is gone is 1 - ln s / ln r, with Fieller's interval (``statistics.change``).
-A cause is proved where that interval lies between MOST and 2 - MOST, at 1 - alpha over the number of proofs: at least half of
-the difference is gone, and no more than half of it is there the other way round. That nothing is gone is tested by Welch's t.
+The study has two testbeds, the cell in which the cause is most likely, and the cause on and off. Everything else is as in the
+runs, written out, so that a later default changes nothing.
+
+Let ln r be the logarithm of the ratio of means with the cause as found on each testbed, and ln s the same with the cause alike
+on both. The removed share of the difference is 1 - ln s / ln r, with Fieller's interval (``statistics.change``). A cause is
+proved if that interval lies between MOST and 2 - MOST, at 1 - alpha over the number of proofs. At least half of the difference
+is then gone, and at most half of it is reversed. Welch's t tests whether nothing is gone.
 """
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import log
+from typing import TypeAlias, Union
 
 from twinbed.analyses.explain.causes import CAUSES, Cause, Switch
 from twinbed.analyses.explain.method import states_of
-from twinbed.analyses.explain.result import Explanation, Pair, Proof, Proved, Response
+from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Proof, Proved, Response, candidates_of, switchable
 from twinbed.model.error import TwinbedError
+from twinbed.model.json import Document
+from twinbed.model.record import Record
 from twinbed.model.result import Interval
-from twinbed.model.run import Level
+from twinbed.model.run import Level, Status, level_text
 from twinbed.model.tables import Tables
 from twinbed.observations.samples import Samples, gather
 from twinbed.statistics.change import LogRatio
@@ -25,16 +33,14 @@ from twinbed.statistics.multiplicity import holm
 from twinbed.statistics.ratio import fieller_interval
 
 MOST = 0.5
-"""What is not shown to explain so much of a difference explains it in part; what overshoots by more than this is no proof."""
-
-
+"""A cause that explains less of a difference than this explains it in part; one that overshoots by more is no proof."""
 Logs = tuple[LogRatio, LogRatio]
-"""The ratio with the cause as it was found, and with it alike on both."""
+"""The ratio with the cause as found, and with it alike on both."""
 
 
 def proved(result: Explanation, source: Tables, proofs: Sequence[Tables]) -> Explanation:
-    """Return the explanation with what studies of its causes say. Raises TwinbedError for a study that switches no cause, or
-    has neither testbeds nor cells in common with the explanation."""
+    """Return the explanation with the proofs from studies of its causes. Raises TwinbedError for a study that switches no
+    cause, or has neither testbeds nor cells in common with the explanation."""
     states = states_of(source)
     alpha = 1 - source.outline.confidence
     found = [each for study in proofs for each in _of_study(result, states, study, alpha)]
@@ -52,7 +58,7 @@ def _of_study(
     switched = [(cause, factor) for cause in CAUSES for factor in factors if cause.switch and _is(factor, cause.switch)]
     if not switched:
         there = ", ".join(cause.switch.setting for cause in CAUSES if cause.switch)
-        raise TwinbedError(f"{study.shown} switches no cause", advice=f"a factor must be one of: {there}")
+        raise TwinbedError(f"{study.shown} switches no cause", advice=f"one of its factors must be: {there}")
     samples, count = gather(study), 0
     for cause, factor in switched:
         for pair in result.pairs:
@@ -63,8 +69,8 @@ def _of_study(
                     yield one
     if not count:
         raise TwinbedError(
-            f"{study.shown} has no testbeds, cells and responses that {result.reference} is different in",
-            advice="it must be a study that `twinbed explain RESULTS --study FILE` wrote",
+            f"{study.shown} shares no testbed, cell and metric with the differences from {result.reference}",
+            advice="use a study that `twinbed explain RESULTS --study FILE` wrote",
         )
 
 
@@ -116,7 +122,7 @@ def _proof(
 
 
 def _closed(first: LogRatio, second: LogRatio, alpha: float) -> Interval | None:
-    """Return the interval of the share that is gone, by Fieller; None where the difference may be 0."""
+    """Return Fieller's interval of the removed share; None where the difference may be 0."""
     if not first.error and not second.error:
         known = 1 - second.value / first.value if first.value else None
         return None if known is None else Interval(known, known, 1 - alpha)
@@ -127,7 +133,7 @@ def _closed(first: LogRatio, second: LogRatio, alpha: float) -> Interval | None:
 
 
 def _alike(cause: Cause, found: Sequence[Level]) -> list[Level]:
-    """Return what both may be set to, the best first: off; or on, where both are off."""
+    """Return what both may be set to, the best first: off, or on if both are off."""
     assert cause.switch is not None
     both_off = all(level == cause.switch.off for level in found)
     return [cause.switch.on, cause.switch.off] if both_off else [cause.switch.off, cause.switch.on, *found]
@@ -153,3 +159,161 @@ def _says(each: Proof, p: float, alpha: float) -> Proved:
     if known is not None and known.low >= MOST and known.high <= 2 - MOST:
         return Proved.PROVED
     return Proved.IN_PART
+
+
+Section: TypeAlias = dict[str, Union[Level, Sequence[Level], "Section"]]
+"""A part of a study file."""
+LEAST_REPLICATES = 5
+TOGETHER = ("sg", "tso", "gso", "gro")
+"""The settings that ``offload`` sets."""
+
+
+def cause_of(result: Explanation, name: str | None) -> Cause:
+    """Return the candidate of that name, by default the most likely one that can be switched. Raises TwinbedError."""
+    causes = switchable(result)
+    if not causes:
+        raise TwinbedError(
+            "no candidate cause can be switched on and off", advice="`twinbed explain RESULTS` prints the candidates"
+        )
+    for cause in causes:
+        if name in (None, cause.name):
+            return cause
+    there = ", ".join(cause.name for cause in causes)
+    raise TwinbedError(f"--cause {name} is no candidate here that can be switched", advice=f"candidates: {there}")
+
+
+def study_text(result: Explanation, source: Tables, cause: Cause) -> str:
+    """Return the study file. Raises TwinbedError if the runs' study cannot be run again."""
+    pair, candidate = _strongest(result, cause)
+    records = {name: _record(source, pair, name) for name in (pair.reference, pair.testbed)}
+    if any(record is None for record in records.values()) or source.outline.data.get("uncertain"):
+        raise TwinbedError(
+            f"{source.shown} has no runs of both testbeds that a study could repeat",
+            advice=f"write the study by hand, with the factor {cause.switch and cause.switch.setting}",
+        )
+    return _commented(pair, cause) + _yaml(_study(source, pair, candidate, {n: r for n, r in records.items() if r is not None}))
+
+
+def _strongest(result: Explanation, cause: Cause) -> tuple[Pair, Candidate]:
+    """Return the pair where the cause ranks best; if several do, the one whose first headline differs most."""
+
+    def rank(found: tuple[Pair, Candidate]) -> tuple[int, float]:
+        pair, candidate = found
+        ratio = pair.responses[0].ratio
+        return pair.candidates.index(candidate), -abs(log(ratio)) if ratio else 0.0
+
+    return min((found for found in candidates_of(result) if found[1].cause is cause), key=rank)
+
+
+def _record(source: Tables, pair: Pair, testbed: str) -> Record | None:
+    for record in source.records:
+        own = {name: level for name, level in record.levels.items() if name != "testbed"}
+        at = str(record.settings["testbed"]["name"])
+        if record.status is Status.COMPLETE and at == testbed and own == dict(pair.cell):
+            return record
+    return None
+
+
+def _study(source: Tables, pair: Pair, candidate: Candidate, records: Mapping[str, Record]) -> Section:
+    switch = candidate.cause.switch
+    assert switch is not None
+    one = records[pair.reference].settings
+    factors = {name: level for name, level in pair.cell.items() if name not in (switch.setting, switch.factor)}
+    sections: Section = {
+        "testbeds": {name: _testbed(record.settings["testbed"], switch.setting) for name, record in records.items()},
+        "reference": pair.reference,
+        "topology": _known(one["topology"]),
+        "workload": _known(one["workload"]),
+        "background": {kind: _plugin(each) for kind, each in one.get("background", {}).items()},
+    }
+    if "instruments" not in factors:
+        sections["instruments"] = {kind: _plugin(each) for kind, each in one["instruments"].items()}
+    for name in factors:
+        sections = _without_factor(sections, name)
+    if switch.section != "testbed":
+        sections = _without_factor(sections, switch.factor)
+    states: set[Level] = {_switched(state) for state in candidate.states if state is not None}
+    levels: Sequence[Level] = sorted(states, key=str, reverse=True) if len(states) == 2 else [switch.on, switch.off]
+    return {
+        "study": f"{source.outline.name}-{candidate.cause.name.replace('_', '-')}"[:64],
+        **{name: section for name, section in sections.items() if section},
+        "factors": {
+            "testbed": list(records),
+            switch.factor: levels,
+            **{name: [level] for name, level in factors.items()},
+        },
+        "replicates": max(LEAST_REPLICATES, max(record.replicate for record in source.records) + 1),
+        "margin": source.outline.margin,
+        "confidence": source.outline.confidence,
+    }
+
+
+def _switched(state: str) -> str | int:
+    return int(state) if state.isdigit() else state
+
+
+def _known(settings: Document) -> Section:
+    """Return the settings without those that are not set."""
+    known: Section = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            if inner := _known(value):
+                known[name] = inner
+        elif isinstance(value, float) and value.is_integer():
+            known[name] = int(value)
+        elif isinstance(value, bool | int | float | str):
+            known[name] = value
+        elif isinstance(value, Sequence):
+            known[name] = [item for item in value if isinstance(item, bool | int | float | str)]
+    return known
+
+
+def _plugin(settings: Document) -> Section | None:
+    return {name: value for name, value in _known(settings).items() if name != "kind"} or None
+
+
+def _testbed(settings: Document, setting: str) -> Section:
+    known = _known(settings)
+    if setting in TOGETHER and (together := known.pop("offload", None)) is not None:
+        known |= dict.fromkeys(TOGETHER, together)
+    return {"driver": known["kind"], **{name: value for name, value in known.items() if name not in ("name", "kind", setting)}}
+
+
+def _without_factor(sections: Section, factor: str) -> Section:
+    """Return the sections without a setting that is a factor: it is given once."""
+    *path, name = factor.split(".")
+    return {
+        key: _without(section, name, path[1:])
+        if isinstance(section, dict) and (not path or key.rstrip("s") == path[0].rstrip("s"))
+        else section
+        for key, section in sections.items()
+    }
+
+
+def _without(section: Section, name: str, path: Sequence[str]) -> Section:
+    """Return the section without a setting, wherever it is below the keys of ``path``."""
+    return {
+        key: _without(inner, name, path[1:] if path and key == path[0] else path) if isinstance(inner, dict) else inner
+        for key, inner in section.items()
+        if path or key != name
+    }
+
+
+def _commented(pair: Pair, cause: Cause) -> str:
+    cell = "".join(f", {name} {level_text(level)}" for name, level in pair.cell.items())
+    return (
+        f"# Does {cause.title} make {pair.testbed} differ from {pair.reference}{cell}?\n"
+        "# It is switched on and off on both testbeds; everything else is unchanged.\n"
+        "#\n"
+        "#   twinbed run THIS-FILE -o PROOF\n"
+        "#   twinbed explain RESULTS --proof PROOF\n\n"
+    )
+
+
+def _yaml(study: Section) -> str:
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    text = io.StringIO()
+    yaml.dump(study, text)
+    return text.getvalue()

@@ -1,4 +1,4 @@
-"""What ``explain`` returns."""
+"""The result of ``explain``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from twinbed.analyses.explain.causes import CAUSES, Cause
-from twinbed.analyses.explain.waits import Waits
-from twinbed.model.caution import Caution
+from twinbed.analyses.explain.signs import Waits
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
@@ -21,7 +21,7 @@ class Response:
     host: str
     direction: str
     ratio: float | None
-    """To the reference's."""
+    """The ratio to the reference's."""
     interval: Interval | None
     p: float
     """After Holm's correction over all headlines."""
@@ -33,34 +33,34 @@ class Candidate:
 
     cause: Cause
     role: str
-    """Of the hosts that show it most; empty where it is of all hosts together."""
+    """The role of the hosts that show it most; empty for all hosts together."""
     here: float
     there: float
     """The sign's mean over runs, on the testbed and on the reference."""
     p: float
-    """Of the two being equal: Welch's test, after Holm's correction over all signs, cells and testbeds."""
+    """The p-value of equal signs: Welch's test, after Holm's correction over all signs, cells and testbeds."""
     alone: bool
-    """Whether it works on one of the two alone."""
+    """True if it works on only one of the two."""
     states: tuple[str | None, str | None] = (None, None)
-    """What its switch was set to on each, as read back; None where that is not known or hosts differ."""
+    """The state of its switch on each, as read back; None if unknown or hosts differ."""
     waits: tuple[Waits | None, Waits | None] = (None, None)
-    """Wake-ups of idle CPUs on each, where the kernel timed any: for the cause idle_cpus alone."""
+    """Wake-ups of idle CPUs on each, if the kernel timed any: for the cause idle_cpus alone."""
 
     @property
     def set_apart(self) -> bool:
-        """Whether its own setting was read back of both, and differs."""
+        """Return whether its own setting was read back from both, and differs."""
         here, there = self.states
         return here is not None and there is not None and here != there
 
     @property
     def change(self) -> float:
-        """By how much the signs differ, as a share of the larger one."""
+        """Return by how much the signs differ, as a share of the larger one."""
         return abs(self.here - self.there) / max(self.here, self.there)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One testbed and cell that differs from the reference. ``candidates``: the likeliest first."""
+    """One testbed and cell that differs from the reference. ``candidates``: the most likely first."""
 
     cell: Mapping[str, Level]
     testbed: str
@@ -70,19 +70,19 @@ class Pair:
 
 
 class Proved(StrEnum):
-    """What a study with the cause switched off says."""
+    """The outcome of a study with the cause switched off."""
 
     PROVED = "proved"
     IN_PART = "in part"
     OVERSHOT = "overshot"
-    """The difference is there the other way round: something else changed too."""
+    """The difference is reversed: something else changed too."""
     NOT_PROVED = "not proved"
     GONE = "no difference to explain"
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What becomes of a response's ratio when a cause is at work alike on both testbeds."""
+    """How a response's ratio changes when a cause works alike on both testbeds."""
 
     cell: Mapping[str, Level]
     testbed: str
@@ -90,31 +90,29 @@ class Proof:
     cause: Cause
     response: Response
     as_is: Interval
-    """The ratio to the reference with the cause as it was found."""
+    """The ratio to the reference with the cause as found."""
     alike: Interval
-    """The same with it alike on both."""
+    """The same with the cause alike on both."""
     level: Level
-    """What it was then set to."""
+    """The common setting of the cause."""
     closed: float
-    """The share of the difference of logarithms that is gone then; above 1 where the ratio goes beyond 1."""
+    """The removed share of the difference of logarithms; above 1 where the ratio goes beyond 1."""
     closed_interval: Interval | None
     """At 1 - alpha, corrected for the number of proofs; None where the difference may be 0."""
     p: float
-    """Of nothing being gone: Welch's test, after Holm's correction over all proofs."""
+    """The p-value that nothing is removed: Welch's test, after Holm's correction over all proofs."""
     says: Proved
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Cautioned):
     pairs: tuple[Pair, ...]
     compared: int
-    """How many testbeds and cells were compared with the reference."""
+    """The number of testbeds and cells that were compared with the reference."""
     reference: str | None
     proofs: tuple[Proof, ...] = ()
     not_seen: Mapping[str, str] = field(default_factory=dict)
-    """Cause -> why nothing is known of it."""
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Cause -> why it was not looked for."""
 
 
 def candidates_of(result: Explanation) -> Iterator[tuple[Pair, Candidate]]:
@@ -125,7 +123,7 @@ def candidates_of(result: Explanation) -> Iterator[tuple[Pair, Candidate]]:
 
 
 def switchable(result: Explanation) -> list[Cause]:
-    """Return the causes of candidates that a study can switch, the likeliest first."""
+    """Return the causes of candidates that a study can switch, the most likely first."""
     ranked = sorted(
         ((pair.candidates.index(candidate), candidate.cause) for pair, candidate in candidates_of(result)),
         key=lambda found: (found[0], CAUSES.index(found[1])),

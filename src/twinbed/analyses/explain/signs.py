@@ -1,8 +1,13 @@
-"""Find the signs of causes in each run, by the role of its hosts: a number, or None where a run does not say or where a cause
-had nothing to work on.
+"""Find the signs of causes in each run, by the role of its hosts: a number, or None if it was not measured or the cause had
+nothing to work on.
 
-Counters are the kernel's own of each host's network namespace, from the first to the last snapshot.  The table ``counters``
-has those that moved: one that it lacks is 0 where the host has others of its kind.
+Counters are the kernel's own in each host's network namespace, from the first to the last snapshot.  The table ``counters`` has
+those that moved.  A missing one is 0 if the host has others of its kind.
+
+The instrument ``counters`` times every wake-up of an idle CPU, in the machine's kernel and in those of guests.  Runs without
+such times have the lab's estimate, if any: the number of wake-ups times the duration of one before the workload.  Limits:
+wake-ups of other programs than the workload's count too.  Guests with several CPUs wake them through the machine, so both
+kernels may count the same wait.
 """
 
 from __future__ import annotations
@@ -11,14 +16,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
 from twinbed.analyses.explain import causes
-from twinbed.analyses.explain.waits import shares
+from twinbed.contracts.place import MACHINE
 from twinbed.model.json import document, integer
 from twinbed.model.record import Record
 from twinbed.model.tables import Tables
-from twinbed.observations.inside import matching
+from twinbed.model.wake_ups import WAITED_SHARE
+from twinbed.observations.inside import matching, read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,13 +33,13 @@ if TYPE_CHECKING:
 DELAYED_ACK_S = 0.04
 """TCP_DELACK_MIN of Linux (include/net/tcp.h): the least that an acknowledgement waits for its timer."""
 HEADERS = 52
-"""IPv4's and TCP's with time stamps: what of the MTU is no payload."""
+"""Bytes of the MTU without payload: headers of IPv4, and of TCP with time stamps."""
 ROLES = ("client", "server")
 _WAYS = {"client": "client_to_server", "server": "server_to_client"}
 _NUMBER = re.compile(r"\d+$")
 _TCP, _EXTENDED, _DEVICES = "snmp:Tcp.", "netstat:TcpExt.", "net/dev:"
 _IN, _OUT = (tuple(f"snmp:{ip}.{way}" for ip in ("Ip", "Ip6")) for way in ("InReceives", "OutRequests"))
-"""Packets as IP gets them: joined ones are one."""
+"""Packets as IP gets them: joined packets count once."""
 _CPU_TIME = re.compile(r"workload_cpu_seconds_per_\w+")
 _COUNTERS = r"^(snmp:(Tcp|Ip|Ip6)\.|netstat:TcpExt\.|net/dev:)"
 _METRICS = rf"^(device_interrupts|packets|wire_packets|mean_segment_bytes|{_CPU_TIME.pattern})$"
@@ -43,7 +50,7 @@ Signs: TypeAlias = Mapping[tuple[str, str], float | None]
 
 @dataclass(slots=True)
 class _Role:
-    """What the hosts of one role counted, summed, and what their links saw."""
+    """The counters of the hosts of one role, summed, and the metrics of their links."""
 
     counters: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     seconds: list[float] = field(default_factory=list)
@@ -93,7 +100,7 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
 
 
 def _counters(source: Tables, roles: Roles) -> None:
-    """Add up the counters of the hosts of a role, without the machine's, which are of another kernel."""
+    """Add up the counters of the hosts of a role, without the machine's, which has another kernel."""
     columns = ("run", "host", "key", "seconds", "difference")
     for run, host, key, seconds, difference in matching(source, "counters", "key", _COUNTERS, *columns):
         of_role = roles.get(run, {}).get(_NUMBER.sub("", host))
@@ -112,11 +119,11 @@ def _metrics(source: Tables, roles: Roles) -> None:
 
 
 def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
-    """Return run and role -> bytes that its connections sent before the first acknowledgement, mean of those that sent any. A
-    connection that had no more to send says that its window was no smaller."""
-    found: dict[tuple[str, str], float] = {}
+    """Return (run, role) -> mean bytes that connections sent before the first acknowledgement, of connections that sent any. A
+    connection that had no more to send shows that its window was no smaller."""
+    windows: dict[tuple[str, str], float] = {}
     if not flows.num_rows:
-        return found
+        return windows
     import pyarrow.compute as pc
 
     for role, way in (("client", "a2b"), ("server", "b2a")):
@@ -124,12 +131,12 @@ def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, st
         sent = flows.filter(pc.and_(pc.starts_with(flows["link"], "client"), pc.greater(flows[first], 0)))
         for row in sent.select(["run", first]).group_by("run").aggregate([(first, "mean")]).to_pylist():
             if row["run"] in roles:
-                found[row["run"], role] = row[f"{first}_mean"]
-    return found
+                windows[row["run"], role] = row[f"{first}_mean"]
+    return windows
 
 
 def _waits(table: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
-    """Return run and role -> the share of the time in which its connections sent data that payload waited as Nagle has it."""
+    """Return (run, role) -> the share of its connections' sending time in which payload waited by Nagle's algorithm."""
     found: dict[tuple[str, str], float] = {}
     if not table.num_rows or "nagle_wait_s" not in table.column_names:
         return found
@@ -153,7 +160,7 @@ def _autocorking(role: _Role) -> float | None:
 
 
 def _joined_when_sent(role: _Role, mtu: int) -> float | None:
-    """Return the share; None where payload came in small pieces, so that there was nothing to join."""
+    """Return the share; None if payload came in small pieces, so that there was nothing to join."""
     packets, wire = role.total("packets sent"), role.total("wire_packets sent")
     sizes = role.metrics.get("mean_segment_bytes sent")
     if not packets or not wire or not sizes or max(sizes) < mtu / 2:
@@ -162,7 +169,7 @@ def _joined_when_sent(role: _Role, mtu: int) -> float | None:
 
 
 def _joined_on_receipt(role: _Role, mtu: int) -> float | None:
-    """Return the share; None where packets were small, or came joined already."""
+    """Return the share; None if packets were small, or came joined already."""
     packets, size = role.device("rx_packets"), role.device("rx_bytes")
     if not packets or not mtu / 2 <= size / packets <= mtu + 100:
         return None
@@ -171,7 +178,7 @@ def _joined_on_receipt(role: _Role, mtu: int) -> float | None:
 
 
 def _coalesced(role: _Role) -> float | None:
-    """Return the share of hosts that have a kernel of their own. Devices other than NICs hardly interrupt during a workload."""
+    """Return the share, for hosts with their own kernel. Devices other than NICs hardly interrupt during a workload."""
     interrupts, packets = role.total("device_interrupts"), role.device("rx_packets") + role.device("tx_packets")
     return None if interrupts is None or not packets else max(0.0, 1 - interrupts / packets)
 
@@ -186,3 +193,96 @@ def _cpu_time(roles: Iterable[_Role]) -> float | None:
     known = [(metric, values) for role in roles for metric, values in role.metrics.items()]
     times = [value for metric, values in known if _CPU_TIME.fullmatch(metric) for value in values]
     return sum(times) if times else None
+
+
+_COUNT, _SECONDS = "idle_wake_ups", "idle_wake_up_seconds"
+_BY_WORK = re.compile(rf"{_COUNT}_per_(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Wake-ups of idle CPUs for each unit of work, mean over runs."""
+
+    work: str
+    """The unit of work, such as ``request``."""
+    wake_ups: float
+    each_s: float
+    work_s: float
+    """The time that a client takes for a unit of work."""
+
+    @property
+    def waited_s(self) -> float:
+        """Return the time that programs waited for each unit of work."""
+        return self.wake_ups * self.each_s
+
+
+@dataclass(slots=True)
+class _Run:
+    """Sums over the kernels of a run."""
+
+    wake_ups: float = 0.0
+    seconds: float = 0.0
+    by_work: dict[str, float] = field(default_factory=dict)
+
+
+def shares(source: Tables, records: Sequence[Record]) -> dict[str, float]:
+    """Return run -> the share of its clients' time in which programs waited for idle CPUs, as timed, or by the lab's
+    estimate."""
+    timed, found = _timed(source), _estimated(source)
+    for record in records:
+        lasted_s = _lasted_s(record)
+        if record.id in timed and lasted_s:
+            found[record.id] = min(1.0, timed[record.id].seconds / lasted_s)
+    return found
+
+
+def waits(source: Tables, records: Sequence[Record]) -> dict[str, Waits]:
+    """Return run -> its wake-ups by the work done, of runs whose kernels timed any."""
+    timed, found = _timed(source), {}
+    for record in records:
+        one, lasted_s = timed.get(record.id), _lasted_s(record)
+        if one is None or one.wake_ups <= 0 or lasted_s <= 0 or len(one.by_work) != 1:
+            continue
+        ((work, by_work),) = one.by_work.items()
+        if by_work <= 0:
+            continue
+        each_s = one.seconds / one.wake_ups
+        found[record.id] = Waits(work, by_work, each_s, lasted_s * by_work / one.wake_ups)
+    return found
+
+
+def mean(of_runs: Sequence[Waits]) -> Waits | None:
+    """Return the mean over runs of the wake-ups, of the time that they took, and of the time for the work."""
+    if not of_runs:
+        return None
+    wake_ups, waited_s = fmean(one.wake_ups for one in of_runs), fmean(one.waited_s for one in of_runs)
+    return Waits(of_runs[0].work, wake_ups, waited_s / wake_ups, fmean(one.work_s for one in of_runs))
+
+
+def _timed(source: Tables) -> dict[str, _Run]:
+    """Return run -> the wake-ups of its kernels; only of runs whose machine timed them."""
+    found: dict[str, _Run] = defaultdict(_Run)
+    machines = set()
+    wanted = rf"^{_SECONDS}$|^{_COUNT}(_per_\w+)?$"
+    for run, host, metric, value in matching(source, "metrics", "metric", wanted, "run", "host", "metric", "value"):
+        one = found[run]
+        if metric == _SECONDS:
+            one.seconds += value
+            machines |= {run} if host == MACHINE else set()
+        elif metric == _COUNT:
+            one.wake_ups += value
+        elif by_work := _BY_WORK.fullmatch(metric):
+            one.by_work[by_work[1]] = one.by_work.get(by_work[1], 0.0) + value
+    return {run: one for run, one in found.items() if run in machines}
+
+
+def _estimated(source: Tables) -> dict[str, float]:
+    return {
+        run: float(value)
+        for run, place, fact, value in read(source, "facts", "run", "place", "fact", "value")
+        if (place, fact) == (MACHINE, WAITED_SHARE) and value not in (None, "null")
+    }
+
+
+def _lasted_s(record: Record) -> float:
+    return sum(client.end_s - client.start_s for client in record.clients)

@@ -1,13 +1,16 @@
-"""What may make testbeds differ as a section: a sentence for each difference, the candidate causes, and what proofs show."""
+"""Write causes of differences as a section: a sentence for each difference, the candidate causes, and proofs."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from typing import TypeAlias
 
 from twinbed.analyses.explain.causes import BY_NAME, Cause
 from twinbed.analyses.explain.result import Candidate, Explanation, Pair, Proof, Proved, Response, candidates_of, switchable
+from twinbed.model.amount import amount
+from twinbed.show.numbers import joined
 from twinbed.show.quantities import number, quantity, unit_scale
 from twinbed.show.section import Item, Section
 from twinbed.show.table import Column, Of, Table, cell_columns
@@ -17,12 +20,12 @@ Found: TypeAlias = Of[Pair, Candidate]
 
 
 def section(result: Explanation) -> Section:
-    """Return what there is to say of differences and their causes."""
+    """Return the section of differences and their causes."""
     first, *rest = sentences(result)
     items: list[Item] = [*rest, candidates(result), responses(result), proofs(result)]
     if not result.proofs and (causes := switchable(result)):
-        items.append(f"To prove {causes[0].title}: twinbed explain RESULTS --study proof.yaml")
-    return Section("explain", "What may make testbeds differ", first, items, kicker="Causes")
+        items.append(f"Next: prove {causes[0].title} with twinbed explain RESULTS --study proof.yaml")
+    return Section("explain", "Why testbeds differ", first, items, kicker="Causes")
 
 
 def candidates(result: Explanation) -> Table:
@@ -41,7 +44,7 @@ def candidates(result: Explanation) -> Table:
         Column("sign", value="each.here"),
         Column(head="sign", format="s", value=lambda of: sign_text(of.each.cause, of.each.here)),
         Column("reference_sign", value="each.there"),
-        Column(head="reference's", format="s", value=lambda of: sign_text(of.each.cause, of.each.there)),
+        Column(head="reference's sign", format="s", value=lambda of: sign_text(of.each.cause, of.each.there)),
         Column("p", "p", format=p_text, value="each.p"),
         Column("alone", value="each.alone"),
         Column("setting", value="each.cause.switch.setting"),
@@ -50,19 +53,19 @@ def candidates(result: Explanation) -> Table:
         *_waited("", 0),
         *_waited("reference_", 1),
     )
-    return Table("causes", "What may make testbeds differ", CAPTION, columns, records)
+    return Table("causes", "Candidate causes", CAPTION, columns, records)
 
 
 CAPTION = (
-    "Signs of causes that differ from the reference's, the likeliest first. A cause that works on one testbed alone comes "
-    "before what differs by degrees, which may be a consequence of it. p: of equal signs, Welch's test with Holm's correction. "
-    "Only a study with the cause switched proves it."
+    "Signs of causes that differ from the reference's, most likely first. A mechanism active on only one testbed ranks above "
+    "one that differs by degrees, which may be its consequence. p: the signs are equal (Welch's test, Holm's correction). Only "
+    "a study that switches the cause proves it."
 )
 
 
 def _works(of: Found) -> str:
     pair, each = of
-    return f"{pair.testbed if each.here > each.there else pair.reference} alone" if each.alone else "both, by degrees"
+    return f"{pair.testbed if each.here > each.there else pair.reference} only" if each.alone else "both, by degrees"
 
 
 def _waited(prefix: str, side: int) -> Iterator[Column]:
@@ -102,20 +105,20 @@ def proofs(result: Explanation) -> Table:
         Column(head="cause", value="cause.title"),
         Column(head="metric", value=lambda each: _metric(each.response)),
         *(Column(name, value=f"response.{name}") for name in ("metric", "host", "direction")),
-        Column(head="says", value="says"),
+        Column(head="outcome", value="says"),
         *_range("ratio as found", "as_is", "ratio"),
         *_range("ratio alike", "alike", "alike_ratio"),
         Column("alike", value="level"),
         Column("closed"),
-        Column(head="gone", format="s", value=_gone),
+        Column(head="explained", format="s", value=_gone),
         Column("closed_low", value="closed_interval.low"),
         Column("closed_high", value="closed_interval.high"),
         Column("p"),
         Column(head="p", format="s", value=lambda each: None if each.says is Proved.GONE else p_text(each.p)),
         Column("says", value=lambda each: str(each.says)),
     )
-    caption = "The ratio to the reference with each cause as it was found, and with it alike on both testbeds."
-    return Table("proofs", "What switching a cause shows", caption, columns, result.proofs)
+    caption = "The ratio to the reference with each cause as found, and with it alike on both testbeds."
+    return Table("proofs", "Causes switched on and off", caption, columns, result.proofs)
 
 
 def _range(head: str, name: str, key: str) -> Iterator[Column]:
@@ -135,18 +138,22 @@ def sign_text(cause: Cause, value: float) -> str:
 
 
 def sentences(result: Explanation) -> Iterator[str]:
-    """Yield what is different and why it may be, then what the proofs say, then of which causes nothing is known."""
-    if not result.pairs:
-        count = f"{result.compared} comparison{'s' if result.compared != 1 else ''} with {result.reference}"
-        yield f"No headline is different in {count}: there is nothing to explain."
+    """Yield each difference with its first candidate, then the proofs, then causes that were not looked for."""
+    if not result.pairs and not result.compared:
+        yield f"Nothing to explain: no testbed was compared with {result.reference}."
+    elif not result.pairs:
+        count = amount(result.compared, "comparison")
+        yield f"Nothing to explain: no headline is different in {count} with {result.reference}."
     advised: set[str] = set()
     for pair in result.pairs:
         yield " ".join(_of_pair(pair, advised))
-    for each in _told(result):
+    for each in _first_proofs(result):
         yield _proof(each)
     if result.not_seen:
-        names = "; ".join(f"{BY_NAME[name].title} ({why})" for name, why in result.not_seen.items())
-        yield f"Nothing is known of: {names}."
+        by_reason: dict[str, list[str]] = defaultdict(list)
+        for name, why in result.not_seen.items():
+            by_reason[why].append(BY_NAME[name].title)
+        yield f"Cannot tell: {'; '.join(f'{joined(names)} ({why})' for why, names in by_reason.items())}."
 
 
 def _of_pair(pair: Pair, advised: set[str]) -> Iterator[str]:
@@ -155,36 +162,36 @@ def _of_pair(pair: Pair, advised: set[str]) -> Iterator[str]:
     more = len(pair.responses) - 1
     others = f" and in {more} other headline{'s' if more > 1 else ''}" if more else ""
     where = f"{cell_title(pair.cell)}: " if pair.cell else ""
-    ratio = f" (ratio {number(first.ratio)})" if first.ratio is not None else ""
-    yield heading(f"{where}{pair.testbed} is different from {pair.reference} in {_metric(first)}{ratio}{others}.")
+    ratio = f" ({number(first.ratio)} times as much)" if first.ratio is not None else ""
+    yield heading(f"{where}{pair.testbed} differs from {pair.reference} in {_metric(first)}{ratio}{others}.")
     if not pair.candidates:
-        yield "None of the causes that are looked for shows."
+        yield "No candidate cause was found."
         return
     one = pair.candidates[0]
     here, there = sign_text(one.cause, one.here), sign_text(one.cause, one.there)
     if one.cause.name in advised:
-        yield f"First candidate: {one.cause.title}, {here} against {there}."
+        yield f"Most likely cause: {one.cause.title}, {here} compared with {there}."
         return
     advised.add(one.cause.name)
-    yield f"First candidate: {one.cause.title}, {here} against {there} ({one.cause.sign})."
+    yield f"Most likely cause: {one.cause.title}, {here} compared with {there} ({one.cause.sign})."
     yield from _waits(pair, one)
-    yield f"What to try: {one.cause.advice}."
+    yield f"Try {one.cause.advice}."
 
 
 def _waits(pair: Pair, one: Candidate) -> Iterator[str]:
-    """Yield which part of a request's time the waits are."""
+    """Yield the part of a request's time that the waits take."""
     for name, waits in zip((pair.testbed, pair.reference), one.waits, strict=True):
         if waits is not None:
             took, each, waited = (quantity(seconds, "s") for seconds in (waits.work_s, waits.each_s, waits.waited_s))
             wake_ups = f"{number(waits.wake_ups)} wake-ups of {each} each"
-            yield f"{name}: a {waits.work} takes {took}, {waited} of it are {wake_ups}."
+            yield f"{name}: a {waits.work} takes {took}, including {waited} for {wake_ups}."
 
 
 def _metric(response: Response) -> str:
     return metric_title(response.metric, response.host, response.direction)
 
 
-def _told(result: Explanation) -> list[Proof]:
+def _first_proofs(result: Explanation) -> list[Proof]:
     """Return the first headline of each cause, testbed and cell that differs in the study too."""
     first: dict[tuple[str, str, str], Proof] = {}
     for each in sorted(result.proofs, key=lambda proof: proof.says is Proved.GONE):
@@ -193,7 +200,7 @@ def _told(result: Explanation) -> list[Proof]:
 
 
 def _gone(each: Proof) -> str | None:
-    """Return ``62 % [48, 79]``: the share of the difference that is gone, with its interval; None where nothing differed."""
+    """Return ``62 % [48, 79]``: the removed share of the difference, with its interval; None where nothing differed."""
     if each.says is Proved.GONE:
         return None
     known = each.closed_interval
@@ -208,13 +215,13 @@ def _proof(each: Proof) -> str:
     metric = _metric(each.response)
     if each.says is Proved.GONE:
         return heading(
-            f"{what}{title}: neither proved nor disproved. In the study that switches it {each.testbed} and {each.reference} "
-            f"do not differ in {metric} as they are (ratio {before})."
+            f"{what}{title}: neither proved nor disproved. In the study that switches it, {each.testbed} and {each.reference} "
+            f"do not differ in {metric} as found (ratio {before})."
         )
     share = {
-        Proved.PROVED: f"proved: {100 * each.closed:.0f} % of the difference in {metric} are gone",
-        Proved.IN_PART: f"proved in part: {_gone(each)} of the difference in {metric} are gone",
-        Proved.OVERSHOT: f"no proof: something else changed too. The difference in {metric} is there the other way round",
-        Proved.NOT_PROVED: f"not proved: the difference in {metric} stays",
+        Proved.PROVED: f"proved: {100 * each.closed:.0f} % of the difference in {metric} is gone",
+        Proved.IN_PART: f"proved in part: {_gone(each)} of the difference in {metric} is gone",
+        Proved.OVERSHOT: f"no proof: something else changed too. The difference in {metric} is reversed",
+        Proved.NOT_PROVED: f"not proved: the difference in {metric} remains",
     }[each.says]
-    return heading(f"{what}{title}: {share} with {state} on both (ratio {before} before, {after} then).")
+    return heading(f"{what}{title}: {share} with {state} on both (ratio {before} before, {after} after).")

@@ -1,9 +1,8 @@
-"""The analysis ``monitor``: which connections that are not the workload's a monitor sees on each testbed, by class, and which
-alerts testbeds do not share.
+"""The analysis ``monitor``: the connections beyond the workload's that a monitor sees, by class, and alerts that differ.
 
 In: the tables ``extra_classes``, ``monitored_links`` and ``alerts`` of the instrument ``monitor``, on the clients' links.
-Out: for each cell and testbed the events of every run, their rate with Poisson's exact interval, and whether they are the
-reference's.  The verdicts are each at 5 %, not corrected for their number: they say where to look.
+Out: for each cell and testbed the events of every run, their rate with Poisson's exact interval, and a verdict on the ratio to
+the reference.  Verdicts are each at 5 %, without correction for their number: they show where to look.
 """
 
 from __future__ import annotations
@@ -32,26 +31,28 @@ Counts = dict[Kind, dict[str, int]]
 
 
 class MonitorAnalysis(Analysis[NoSettings, Monitored]):
-    """What a security monitor sees on each testbed: connections that are not the workload's by class, and alerts that differ.
+    """Count the connections beyond the workload's that a security monitor sees, and the alerts that differ between testbeds.
 
     The study needs the instrument monitor; alerts need its engine suricata.
 
     \b
-    twinbed analyse monitor results/
-    twinbed analyse monitor results/ -o monitor.html              as a page
-    twinbed analyse monitor results/ --table alerts -o alerts.csv the alerts as rows
+      twinbed analyse monitor results/
+      twinbed analyse monitor results/ -o monitor.html              as a page
+      twinbed analyse monitor results/ --table alerts -o alerts.csv the alerts as rows
     """
 
     name = "monitor"
     params = NoSettings
-    epilog = "docs/observer.md says what each class is and how alerts are compared."
+    epilog = "docs/observer.md explains the classes, and how alerts are compared."
     table_names = ("classes", "alerts")
     is_in_reports = True
 
     def run(self, source: Tables, params: NoSettings | None = None) -> Monitored:
         seconds = _seconds(source)
         if not seconds:
-            raise TwinbedError(f"{source.shown} has no captures of a monitor", advice="the instrument monitor takes them")
+            raise TwinbedError(
+                f"{source.shown} has no captures of a monitor", advice="run the study with instruments: [monitor]"
+            )
         every = complete(source)
         records = sorted((each for each in every if each.id in seconds), key=lambda record: cell_of(record.levels)[0])
         margin, reference = source.outline.margin, source.outline.reference
@@ -66,14 +67,14 @@ class MonitorAnalysis(Analysis[NoSettings, Monitored]):
         )
         left = len(every) - len(records)
         left_out = {"runs without the instrument monitor": left} if left else {}
-        return Monitored(classes, alerts, reference, (), left_out)
+        return Monitored(classes, alerts, reference, left_out=left_out)
 
     def section(self, result: Monitored) -> Section:
         return words.section(result)
 
 
 def _seconds(source: Tables) -> dict[str, float | None]:
-    """Return how long the longest client's capture of each run is."""
+    """Return run -> the length of its longest client's capture."""
     seconds: dict[str, float | None] = {}
     for row in _rows(source, "monitored_links"):
         both = [each for each in (seconds.get(row["run"]), row["seconds"]) if each is not None]

@@ -1,22 +1,23 @@
-"""What a monitor sees as a section: a sentence, connections by class, and alerts."""
+"""Write what a monitor sees as a section: a sentence, connections by class, and alerts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from twinbed.analyses.monitor.result import Monitored, Seen
+from twinbed.model.amount import amount
 from twinbed.show.section import Section
 from twinbed.show.table import Column, Table, cell_columns
 
 OF_CLASSES = (
-    "Of each run, on the clients' links; a second: the rate over all runs with its exact 95 % interval, if they come by "
-    "chance. ARP's frames count, since they are in no connection. What has none on any testbed has no row."
+    "On the clients' links. Per second: the rate over all runs with its exact 95 % interval, for events that come by chance. "
+    "Frames of ARP count too, since they belong to no connection. Classes without events on any testbed have no row."
 )
-OF_ALERTS = "Alerts of Suricata in each run. The same: every run has as many as every run of the reference."
+OF_ALERTS = "Alerts of Suricata in each run. The same: every run has as many alerts as every run of the reference."
 
 
 def section(result: Monitored) -> Section:
-    """Return what there is to say of connections and alerts that a monitor sees."""
+    """Return the section of connections and alerts that a monitor sees."""
     items = (classes(result), alerts(result))
     return Section("monitor", "What a security monitor sees", sentence(result), items, kicker="Monitor")
 
@@ -25,10 +26,10 @@ def classes(result: Monitored) -> Table:
     """Return a row a cell, testbed and class of connections."""
     columns = (
         *_columns(result.classes, "class"),
-        Column(head="a second", format="s", value=_rate),
+        Column(head="per second", format="s", value=_rate),
         Column(head="verdict", format=str, value="verdict"),
     )
-    return Table("classes", "Connections that are not the workload's", OF_CLASSES, columns, result.classes)
+    return Table("classes", "Connections beyond the workload's", OF_CLASSES, columns, result.classes)
 
 
 def alerts(result: Monitored) -> Table:
@@ -39,7 +40,7 @@ def alerts(result: Monitored) -> Table:
 
 
 def _columns(seen: Sequence[Seen], what: str) -> tuple[Column, ...]:
-    """Return what both tables have."""
+    """Return the columns of both tables."""
     return (
         *cell_columns(seen),
         Column("testbed", "Testbed"),
@@ -52,7 +53,7 @@ def _columns(seen: Sequence[Seen], what: str) -> tuple[Column, ...]:
         Column("events", value=lambda each: sum(each.events)),
         Column("least", value=lambda each: min(each.events)),
         Column("most", value=lambda each: max(each.events)),
-        Column(head="of each run", format="s", value=_spread),
+        Column(head="per run", format="s", value=_spread),
         *(Column(name) for name in ("rate", "low", "high", "same", "verdict")),
     )
 
@@ -68,17 +69,17 @@ def _spread(each: Seen) -> str:
 
 def sentence(result: Monitored) -> str:
     """Return how many extra connections there are, and which alerts differ."""
-    own = [each for each in result.classes if each.observer == "twinbed" and each.checksums == "ignored"]
-    of: dict[str, int] = {}
-    for each in own:
-        of[each.testbed] = of.get(each.testbed, 0) + sum(each.events)
-    said = ", ".join(f"{count} on {testbed}" for testbed, count in of.items())
-    first = f"Not the workload's, with checksums ignored: {said}."
-    if not said:
-        first = "Every connection is the workload's, with checksums ignored."
+    counts: dict[str, int] = {}
+    for each in result.classes:
+        if each.observer == "twinbed" and each.checksums == "ignored":
+            counts[each.testbed] = counts.get(each.testbed, 0) + sum(each.events)
+    shown = ", ".join(f"{count} on {testbed}" for testbed, count in counts.items())
+    first = f"A monitor sees {shown} connections and frames beyond the workload's (checksums ignored)."
+    if not shown:
+        first = "A monitor sees 0 connections beyond the workload's (checksums ignored)."
     if not result.alerts:
         return first
     differing = list(dict.fromkeys(f"{each.what} on {each.testbed}" for each in result.differing()))
     if not differing:
-        return f"{first} All testbeds give the same alerts."
-    return f"{first} Alerts that the reference does not have as often: {'; '.join(differing)}."
+        return f"{first} All testbeds raise the same alerts."
+    return f"{first} {amount(len(differing), 'alert')} not as often as on the reference: {'; '.join(differing)}."

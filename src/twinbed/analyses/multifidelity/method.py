@@ -1,9 +1,7 @@
-"""The analysis ``multifidelity``: what an expensive testbed gives over uncertain inputs, with the runs of cheaper ones mixed
-in.
+"""The analysis ``multifidelity``: estimate an expensive testbed over uncertain inputs, with the runs of cheaper ones mixed in.
 
 In: one row an observation with its testbed and its draw.  Out: ``estimates`` (mean, variance, quantiles, the share below a
-bound) and ``testbeds`` (draws, correlations, what a run takes).  Methods, limits and sources:
-twinbed.statistics.multifidelity.
+bound) and ``testbeds`` (draws, correlations, seconds a run).  Methods, limits and sources: twinbed.statistics.multifidelity.
 """
 
 from __future__ import annotations
@@ -36,32 +34,32 @@ class MultifidelityParams(Placed):
 
     response: str | None = Field(default=None, description="the metric. Default: the first headline metric of RESULTS")
     dear: str | None = Field(default=None, description="the expensive testbed to estimate. Default: the reference of RESULTS")
-    below: float | None = Field(default=None, description="estimate the share of values below it too")
+    below: float | None = Field(default=None, description="also estimate the share of values below this bound")
     quantiles: tuple[float, ...] = Field(
         default=QUANTILES, alias="quantile", description="a quantile, above 0 and below 1; may be repeated"
     )
     by: tuple[str, ...] = Field(
-        default=(), description="another factor of FILE, whose levels are by themselves; may be repeated"
+        default=(), description="another factor of FILE; each of its levels is estimated by itself; may be repeated"
     )
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="that of the intervals")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="the confidence of the intervals")
 
 
 class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
-    """What does an expensive testbed give over uncertain inputs (`uncertain:` in the study)? Mean, variance, quantiles and the
-    share below a bound, each with its interval, from its own few runs and those of cheaper testbeds with the same draws.
+    """Estimate an expensive testbed over uncertain inputs (`uncertain:` in the study) from its few runs and many cheap ones.
 
-    If the cheap testbeds do not help, only the expensive runs are used and the reason is printed. FILE has the columns testbed,
-    draw and the response.
+    Gives mean, variance, quantiles and the share below a bound, each with its interval. Cheaper testbeds run the same draws. If
+    they do not help, only the expensive runs are used and the reason is printed. FILE has the columns testbed, draw and the
+    response.
 
     \b
-    twinbed analyse multifidelity results/
-    twinbed analyse multifidelity results/ --response requests_per_second --below 500 --quantile 0.05
-    twinbed analyse multifidelity runs.csv --response requests_per_second --dear physical
+      twinbed analyse multifidelity results/
+      twinbed analyse multifidelity results/ --response requests_per_second --below 500 --quantile 0.05
+      twinbed analyse multifidelity runs.csv --response requests_per_second --dear physical
     """
 
     name = "multifidelity"
     params = MultifidelityParams
-    epilog = "docs/multifidelity.md says how it is estimated, and when mixing does not pay."
+    epilog = "docs/multifidelity.md explains the estimates, and when mixing does not pay."
     table_names = ("estimates", "testbeds")
     is_in_reports = True
 
@@ -79,9 +77,9 @@ class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
             frame = of_tables(source, params.response, params.host, params.direction)
         dear = params.dear or frame.reference
         if dear is None:
-            raise TwinbedError("which testbed is asked about?", advice="--dear TESTBED")
+            raise TwinbedError(f"{frame.source} has no reference testbed to estimate", advice="name one: `--dear TESTBED`")
         if not all(0 < p < 1 for p in params.quantiles):
-            raise TwinbedError("a quantile is not above 0 and below 1", advice="--quantile 0.9")
+            raise TwinbedError("a quantile must be above 0 and below 1", advice="such as --quantile 0.9")
         groups = draws_of(frame, dear, inputs)
         few = [caution for group in groups for caution in _few(group)]
         return Multifidelity(
@@ -91,8 +89,8 @@ class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
             dear,
             params.confidence,
             [_group(group, params, seconds) for group in groups],
-            (*frame.cautions, *few),
-            frame.left_out,
+            cautions=(*frame.cautions, *few),
+            left_out=frame.left_out,
         )
 
     def section(self, result: Multifidelity) -> Section:
@@ -103,7 +101,7 @@ def _few(group: Draws) -> Iterator[Caution]:
     pairs = [shared(group.values, at) for at in range(1, len(group.testbeds))]
     if pairs and max(pairs) < LEAST_PAIRS:
         where = ", ".join(f"{name} {level_text(level)}" for name, level in group.levels.items())
-        yield Caution(Kind.FEW_REPLICATES, f"{max(pairs)} shared draws, of which {LEAST_PAIRS} are wanted", where)
+        yield Caution(Kind.FEW_REPLICATES, f"{max(pairs)} shared draws, {LEAST_PAIRS} are needed", where)
 
 
 def _group(group: Draws, params: MultifidelityParams, seconds: Mapping[str, float]) -> Group:
@@ -114,7 +112,9 @@ def _group(group: Draws, params: MultifidelityParams, seconds: Mapping[str, floa
         if params.below is not None:
             found[f"P(< {params.below:g})"] = share_below(values, params.below, level, names)
     except ValueError as error:
-        raise TwinbedError(str(error).replace("the dear model", names[0]), advice="samples: 10 draws or more") from error
+        raise TwinbedError(
+            str(error).replace("the dear model", names[0]), advice="set uncertain: {samples: 10} or more"
+        ) from error
     estimates = [_estimated(name, each, group, seconds) for name, each in found.items()]
     return Group(group.levels, estimates, [_testbed(group, at, seconds) for at in range(len(names))])
 
@@ -149,7 +149,7 @@ def _estimated(name: str, each: Quantity, group: Draws, seconds: Mapping[str, fl
 
 
 def _noise(each: Quantity, group: Draws) -> str:
-    """Return what run noise leaves of correlations, where weak ones are why nothing was mixed in."""
+    """Return how run noise limits correlations, if weak correlations are why nothing was mixed in."""
     if each.expected is None:
         return ""
     caps = {name: group.cap(at) for at, name in enumerate(group.testbeds) if at}

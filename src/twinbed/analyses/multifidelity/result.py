@@ -1,34 +1,34 @@
-"""What the dear testbed gives over uncertain inputs: estimates with intervals, what they rest on, and whether mixing paid."""
+"""The result of ``multifidelity``: estimates with intervals, the runs behind them, and whether mixing paid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """One quantity of the dear testbed's values."""
+    """One quantity of the expensive testbed's values."""
 
     quantity: str
     """``mean``, ``variance``, ``quantile 0.9``, ``P(< 500)``."""
     value: float
     low: float | None
-    """None where nothing bounds it on that side."""
+    """None if nothing bounds the value on that side."""
     high: float | None
     testbeds: tuple[str, ...]
-    """Cheap ones that were mixed in."""
+    """The cheap testbeds that were mixed in."""
     alone: Interval | None
-    """From the dear testbed's draws alone; None where these do not bound it on both sides."""
+    """The interval from the expensive testbed's draws alone; None if these do not bound the value on both sides."""
     refusal: str
-    """Why no other testbed was mixed in; empty where one was."""
+    """Why no other testbed was mixed in; empty if one was."""
     at_equal_time: float | None = None
-    """Of the mean: the squared standard error over that of plain Monte Carlo on the dear testbed in the time that all runs of
-    the mix took; None where run times are not known, or nothing is mixed in."""
+    """For the mean: its squared standard error, divided by that of plain Monte Carlo on the expensive testbed in the same total
+    time. None if run times are unknown, or nothing is mixed in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Testbed:
     name: str
     draws: int
     shared: int
-    """With the dear one."""
+    """Draws shared with the expensive testbed."""
     correlation: float | None
-    """With the dear one, over the shared draws."""
+    """The correlation with the expensive testbed over the shared draws."""
     cap: float | None
-    """The most that run noise leaves of it; None where no draw was run twice."""
+    """The largest correlation that run noise allows; None if no draw was run twice."""
     seconds: float | None
-    """A run."""
+    """The length of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,15 @@ class Group:
     levels: Mapping[str, Level]
     estimates: Sequence[Estimated]
     testbeds: Sequence[Testbed]
-    """The dear one first."""
+    """The expensive testbed first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Multifidelity:
+class Multifidelity(Cautioned):
     source: str
     response: str
     unit: str
     dear: str
-    """The testbed that is asked about."""
+    """The expensive testbed to estimate."""
     confidence: float
     groups: Sequence[Group]
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs or rows that are not in it."""

@@ -1,4 +1,4 @@
-"""What an expensive testbed gives over uncertain inputs, as a section: estimates, and what they rest on."""
+"""Write the estimates of an expensive testbed as a section: estimates, and the runs behind them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from twinbed.analyses.multifidelity.result import Estimated, Group, Multifidelity
-from twinbed.show.numbers import bounds, figure, fixed
+from twinbed.show.numbers import bounds, figure, fixed, joined
 from twinbed.show.quantities import NONE, number, share, unit_scale
 from twinbed.show.section import Section
 from twinbed.show.table import Column, Of, Table, cell_columns
@@ -19,8 +19,8 @@ MEANS = ("mean", "quantile")
 
 
 def section(result: Multifidelity) -> Section:
-    """Return what there is to say of the expensive testbed."""
-    rests = Section("rests", "What it rests on", items=(_testbeds(result),), folded=True)
+    """Return the section of the expensive testbed's estimates."""
+    rests = Section("rests", "Runs behind the estimates", items=(_testbeds(result),), folded=True)
     return Section(
         "uncertain",
         TITLE,
@@ -31,9 +31,18 @@ def section(result: Multifidelity) -> Section:
 
 
 def _sentence(result: Multifidelity) -> str:
+    """Return the first estimate, and the testbeds that it comes from."""
     mixed = dict.fromkeys(chain.from_iterable(each.testbeds for group in result.groups for each in group.estimates))
-    with_them = f"with the runs of {', '.join(mixed)} that had the same draws" if mixed else "from its own runs alone"
-    return f"{heading(metric_title(result.response))} of {result.dear} over all draws of the uncertain inputs, {with_them}."
+    runs = f"its own runs and those of {joined(list(mixed))} with the same draws" if mixed else "its own runs alone"
+    group = result.groups[0]
+    first = group.estimates[0]
+    scale = unit_scale(result.unit, [first.value])
+    unit = f" {scale.unit}" if scale.unit not in ("", "1") else ""
+    where = f" at {cell_title(group.levels)}" if group.levels else ""
+    value, interval = number(first.value / scale.factor), _interval(first, scale.factor)
+    bounds = f" ({share(result.confidence)} CI {interval})" if interval else ""
+    title = heading(metric_title(result.response))
+    return f"{title} of {result.dear}{where}: {first.quantity} {value}{unit}{bounds} over the uncertain inputs, from {runs}."
 
 
 def _remarks(result: Multifidelity) -> Iterator[str]:
@@ -44,14 +53,14 @@ def _remarks(result: Multifidelity) -> Iterator[str]:
                 yield f"{where}{_paid(each.at_equal_time, result.dear)}"
         for refusal in dict.fromkeys(each.refusal for each in group.estimates if each.refusal):
             of = ", ".join(each.quantity for each in group.estimates if each.refusal == refusal)
-            yield f"{where}Nothing is mixed in for {of}: {refusal}."
+            yield f"{where}No cheap testbed helps for {of}: {refusal}."
 
 
 def _paid(ratio: float, dear: str) -> str:
-    alone = f"the same time of runs on {dear} alone would have given"
+    alone = f"{dear} alone in the same time"
     if ratio < 1:
-        return f"Mixing paid: the variance of the mean is {ratio:.2g} of what {alone}."
-    return f"Mixing did not pay: {alone} a mean of {1 / ratio:.2g} times the variance."
+        return f"Mixing paid: the variance of the mean is {ratio:.2g} times that of {alone}."
+    return f"Mixing did not pay: {alone} would have {1 / ratio:.2g} times the variance of the mean."
 
 
 def _estimates(result: Multifidelity) -> Table:
@@ -88,7 +97,7 @@ def _estimates(result: Multifidelity) -> Table:
         Column(head="interval", format="s", value=lambda record: _interval(record.each, factor(record.each))),
         Column(head="alone", format="s", value=alone),
     )
-    caption = f"Estimates{unit} with intervals at {share(result.confidence)}. Alone: from {result.dear}'s own runs."
+    caption = f"Estimates{unit} with {share(result.confidence)} intervals. Alone: from {result.dear}'s own runs."
     return Table("estimates", TITLE, caption, columns, records)
 
 
@@ -111,5 +120,5 @@ def _testbeds(result: Multifidelity) -> Table:
         Column("at_most_by_noise", "noise allows", format=fixed, value="each.cap"),
         Column("seconds_a_run", "seconds a run", format=figure, value="each.seconds"),
     )
-    caption = f"Shared: draws that {result.dear} ran too. Only these show how testbeds go together."
+    caption = f"Shared: draws that {result.dear} ran too. Only shared draws show how testbeds correlate."
     return Table("testbeds", "Testbeds", caption, columns, records)

@@ -1,4 +1,4 @@
-"""`twinbed passport`: what differs between two testbeds, or two results, most suspicious first."""
+"""`twinbed passport`: compare what two testbeds, or two results, recorded of themselves."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @click.command(name="passport")
 @click.argument("sides", metavar="A [B]", nargs=-1, required=True)
-@click.option("--all", "everything", is_flag=True, help="Every package of the images too, and all the names of things.")
-@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it.")
+@click.option("--all", "everything", is_flag=True, help="Show every package of the images, and all names, too.")
+@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="The form to print.")
 @click.pass_obj
 def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str) -> int:
-    """What differs between A and B, most suspicious first: kernels, QEMU, NICs and firmware, offloads, queueing, versions, TCP
-    settings, and what the runs were told to do.
+    """List how A and B differ, most suspicious first: kernels, QEMU, NICs, offloads, queueing, versions, TCP and run settings.
 
-    A and B are results, or one testbed of results as RESULTS:TESTBED. With A alone, each of its testbeds is compared with its
-    reference. What only one side has recorded is marked: it may be the same.
+    A passport is everything known about a testbed's hosts. A and B are results, or one testbed of results (RESULTS:TESTBED).
+    With A alone, each of its testbeds is compared with its reference. Facts that only one side has recorded are marked: they
+    may be the same.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
     from twinbed.render.rows import as_csv, print_json
 
     if len(sides) > 2:
-        raise click.UsageError("give one or two of RESULTS or RESULTS:TESTBED")
+        raise click.UsageError(f"{len(sides)} sides are too many: give one or two of RESULTS or RESULTS:TESTBED")
     result = _result(inputs, sides, PassportParams(everything=everything))
     write_page(lambda: analysis.section(result), result, Path(" and ".join(sides)), of_one=len(sides) == 1)
     if style == "json":
@@ -72,14 +72,14 @@ def _result(inputs: Inputs, sides: tuple[str, ...], params: PassportParams) -> P
     store, testbed = opened[0]
     if testbed is not None or len(store.outline.testbeds) < 2:
         raise TwinbedError(
-            f"{sides[0]} is one testbed: there is nothing to compare it with",
+            f"{sides[0]} is one testbed, and there is nothing to compare it with",
             advice="name another RESULTS or RESULTS:TESTBED after it",
         )
     return analysis.run(store, params)
 
 
 def _opened(inputs: Inputs, side: str) -> tuple[Tables, str | None]:
-    """Return the results, and the testbed if one is named. Raises TwinbedError where the results have no such testbed."""
+    """Return the results, and the testbed if one is named. Raises TwinbedError if the results have no such testbed."""
     if Path(side).exists():
         return inputs.tables(Path(side)), None
     path, colon, testbed = side.rpartition(":")

@@ -1,4 +1,4 @@
-"""The analysis ``passport``: what differs between two testbeds, or two results, most suspicious first.
+"""The analysis ``passport``: the differences between two testbeds, or two results, most suspicious first.
 
 A passport is everything known about a testbed's hosts.  In: the passports, the settings that were read back, and the settings
 of the runs, for each of two sides.  Out: the table ``differences`` has every fact that is not the same, with all its values
@@ -20,13 +20,13 @@ from twinbed.show.section import Section
 
 
 class PassportParams(NoSettings):
-    """Which facts to compare."""
+    """The facts to compare."""
 
-    everything: bool = Field(False, description="names of things and the image's lesser packages, too")
+    everything: bool = Field(False, description="compare all names and every package of the image, too")
 
 
 class PassportAnalysis(Analysis[PassportParams, Passports]):
-    """What differs between testbeds."""
+    """Differences between testbeds' passports."""
 
     name = "passport"
     params = PassportParams

@@ -1,18 +1,15 @@
-"""What ``passport`` returns."""
+"""The result of ``passport``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.observations.passports import Differences
 
 
 @dataclass(frozen=True, slots=True)
-class Passports:
+class Passports(Cautioned):
     """The differences between each testbed and the reference, or between two results."""
 
     pairs: tuple[Differences, ...]
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What differs between testbeds or results as a section: a table a pair, the most suspicious facts first."""
+"""Write the differences between testbeds or results as a section: a table for each pair, the most suspicious facts first."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from twinbed.show.table import Column, Table, plain
 
 
 def section(result: Passports) -> Section:
-    """Return what differs in each pair."""
+    """Return the differences of each pair."""
     alone = len(result.pairs) == 1
     items = [item for pair in result.pairs for item in _pair(pair, is_alone=alone)]
     rows = [{"between": pair.left, "and": pair.right, **asdict(row)} for pair in result.pairs for row in pair.differences]
     programs = plain("differences", rows), plain("summary", [pair.summary for pair in result.pairs])
-    said = f"{sentence(result.pairs[0])}." if alone else ""
+    counts = [f"{pair.left} and {pair.right}: {sentence(pair)}" for pair in result.pairs]
+    answer = f"{sentence(result.pairs[0]) if alone else '; '.join(counts)}."
     kicker = "What each side recorded of itself, most suspicious first"
-    return Section("passport", "What differs", said, (*items, *programs), kicker=kicker)
+    return Section("passport", "How the passports differ", answer, (*items, *programs), kicker=kicker)
 
 
 def _pair(pair: Differences, *, is_alone: bool) -> Iterator[Item]:
-    title, said = f"{pair.left} and {pair.right}", "" if is_alone else f"{sentence(pair)}. "
-    if said and not pair.differences:
-        yield f"{title}: {said}".strip()
+    title, counts = f"{pair.left} and {pair.right}", "" if is_alone else f"{sentence(pair)}. "
+    if counts and not pair.differences:
+        yield f"{title}: {counts}".strip()
     columns = (
         Column(head="kind", value="kind"),
         Column(head="where", value="place"),
@@ -35,7 +36,7 @@ def _pair(pair: Differences, *, is_alone: bool) -> Iterator[Item]:
         Column(head=pair.left, value=partial(_values, "left")),
         Column(head=pair.right, value=partial(_values, "right")),
     )
-    yield Table("passport", title, f"{said}Most suspicious first; empty: not recorded.", columns, pair.differences)
+    yield Table("passport", title, f"{counts}Most suspicious first; empty: not recorded.", columns, pair.differences)
 
 
 def _values(side: str, row: Difference) -> str | None:

@@ -1,4 +1,4 @@
-"""Tests of what a linear model assumes, each with what to use instead where it fails."""
+"""Test the assumptions of a linear model, each with an alternative if it fails."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from twinbed.statistics.regression.robust import robust
 VARIANCES = "equal variances"
 NORMAL = "normal residuals"
 CONDITION = 100
-"""Scaled condition number above which dependence is strong (Belsley, Kuh and Welsch 1980): interactions always have some."""
+"""Scaled condition number above which dependence is strong (Belsley, Kuh and Welsch 1980); interactions always have some."""
 MANY = 30
-"""With so many rows a coefficient, means are taken as normal."""
+"""With this many rows per coefficient, means are taken as normal."""
 
 
 def checks(
     of: Fitted, column: Column, influence: Influence, inflation: Sequence[Inflation], block: tuple[str, NDArray[np.intp]] | None
 ) -> Iterator[AssumptionCheck]:
-    """Yield all checks of a fit; ``block`` are groups that the model does not know of. Without residuals little can be
-    tested."""
+    """Yield all checks of a fit; ``block``: groups that the model does not include. Little can be tested without residuals."""
     if of.fit.exact:
         yield from _collinear(of, inflation)
         return
@@ -46,27 +45,34 @@ def checks(
 
 def _variances(of: Fitted, column: Column) -> Iterator[AssumptionCheck]:
     if column.errors == "HC3":
-        instead = "HC3 errors and intervals are shown, which hold whatever the variances"
+        instead = "the shown HC3 errors and intervals hold anyway"
     elif column.errors.startswith("clustered"):
-        instead = "the clustered errors that are shown hold all the same"
+        instead = "the shown clustered errors hold anyway"
     else:
-        instead = "--errors hc3 gives intervals that hold all the same"
+        instead = "use --errors hc3 for intervals that hold anyway"
     if of.power == 1 and of.positive is not None and unequal_variances(of):
-        instead += "; or explain log(response), if its spread grows with it"
+        instead += "; or explain log(response), if its spread grows with its mean"
     for name, test in (("Breusch-Pagan (Koenker)", of.pagan), ("White", of.white)):
         yield _chi_square(name, test, instead, of.few_a_cell)
 
 
 def _chi_square(name: str, test: ChiSquare | None, instead: str, few: bool) -> AssumptionCheck:
     if few:
-        least = f"not tested: the model has a mean for each cell, and it needs {LEAST_A_CELL} rows in each"
-        return AssumptionCheck(VARIANCES, name, None, None, None, None, least, "more replicates, or --errors hc3")
+        least = f"not tested: the model has a mean for each cell, and the test needs {LEAST_A_CELL} rows in each"
+        return AssumptionCheck(VARIANCES, name, None, None, None, None, least, "make more replicates, or use --errors hc3")
     if test is None:
         return AssumptionCheck(
-            VARIANCES, name, None, None, None, None, "not tested: it needs more rows than squares and products of columns", ""
+            VARIANCES,
+            name,
+            None,
+            None,
+            None,
+            None,
+            "not tested: the test needs more rows than squares and products of columns",
+            "",
         )
     holds = test.p_value >= LEVEL
-    statement = "nothing shows that they differ" if holds else "variances differ with the explaining variables"
+    statement = "no difference of variances is shown" if holds else "variances differ with the explaining variables"
     return AssumptionCheck(
         VARIANCES, name, test.statistic, test.degrees_of_freedom, test.p_value, holds, statement, "" if holds else instead
     )
@@ -82,7 +88,7 @@ def _normal(of: Fitted) -> AssumptionCheck:
     statement = f"skewness {tested.skewness:.2g}, excess kurtosis {tested.excess_kurtosis:.2g}"
     advice = ""
     if not holds and of.fit.n >= MANY * of.fit.p:
-        advice = f"with {of.fit.n} rows coefficients' intervals hold nearly all the same; predictions of single runs do not"
+        advice = f"with {of.fit.n} rows, intervals of coefficients nearly hold; predictions of single runs do not"
     elif not holds:
         advice = "look at the Q-Q plot; try another transformation, or --robust huber"
     name = {"shapiro-wilk": "Shapiro-Wilk", "jarque-bera": "Jarque-Bera"}[tested.test]
@@ -96,12 +102,12 @@ def _collinear(of: Fitted, inflation: Sequence[Inflation]) -> Iterator[Assumptio
         worst = max(inflation, key=lambda each: each.scaled)
         holds = worst.scaled < USUAL_LIMIT**0.5
         statement = f"largest {worst.scaled:.3g}, of {worst.term}, before interactions"
-        advice = "" if holds else "terms explain each other: leave one out, or read them together"
+        advice = "" if holds else "terms explain each other: omit one, or interpret them together"
         yield AssumptionCheck(what, test, worst.scaled, None, None, holds, statement, advice)
     condition = of.fit.condition
     holds = condition < CONDITION
     statement = f"condition number {condition:.3g} of the whole model's scaled columns"
-    advice = "" if holds else "main effects and interactions are tied: centre numeric variables, such as centre(x)"
+    advice = "" if holds else "main effects and interactions depend on each other: centre numeric variables, such as centre(x)"
     yield AssumptionCheck(what, "condition number", condition, None, None, holds, statement, advice)
 
 
@@ -119,11 +125,11 @@ def _outlier(influence: Influence) -> AssumptionCheck:
             None,
             influence.outlier_p,
             False,
-            f"row {influence.outlier + 1} alone has a residual",
-            "look at it",
+            f"only row {influence.outlier + 1} has a residual",
+            "look at that run",
         )
     statement = f"{value:.3g} in row {influence.outlier + 1}"
-    advice = "" if holds else "look at that run; --robust tukey shows the model without what does not fit"
+    advice = "" if holds else "look at that run; --robust tukey fits the model without outliers"
     return AssumptionCheck(what, test, value, None, influence.outlier_p, holds, statement, advice)
 
 
@@ -135,9 +141,9 @@ def _influential(of: Fitted, influence: Influence) -> AssumptionCheck:
     holds = largest <= float(fdtri(p, n - p, 0.5)) and not influence.alone.any()
     outstanding = int(influence.influential.sum())
     statement = f"largest {largest:.3g} in row {row + 1}; {outstanding} of {n} rows stand out by leverage or DFFITS"
-    advice = "" if holds else "the fit hangs on that row: say what it becomes without it"
+    advice = "" if holds else "the fit depends on that row: report the fit without it"
     if influence.alone.any():
-        statement += f"; rows that alone tell a coefficient: {int(influence.alone.sum())}"
+        statement += f"; rows that alone determine a coefficient: {int(influence.alone.sum())}"
         advice = "give every combination of levels at least two rows"
     return AssumptionCheck(
         "no row decides", "Cook's distance", largest if largest >= 0 else None, None, None, holds, statement, advice
@@ -154,9 +160,9 @@ def _robust(of: Fitted, column: Column) -> AssumptionCheck:
     moves = np.abs(estimate.coefficients - of.fit.coefficients) / np.where(errors > 0, errors, np.inf)
     at = int(np.argmax(moves))
     holds = bool(moves[at] <= 1)
-    statement = f"it moves {of.design.labels[at]} most, by {moves[at]:.2g} of its standard error"
+    statement = f"the robust fit moves {of.design.labels[at]} most, by {moves[at]:.2g} of its standard error"
     return AssumptionCheck(
-        what, test, float(moves[at]), None, None, holds, statement, "" if holds else "--robust huber shows it beside"
+        what, test, float(moves[at]), None, None, holds, statement, "" if holds else "--robust huber shows the robust fit, too"
     )
 
 
@@ -170,12 +176,12 @@ def _power(of: Fitted) -> Iterator[AssumptionCheck]:
             (-np.inf if of.box_cox.low is None else of.box_cox.low),
             (np.inf if of.box_cox.high is None else of.box_cox.high),
         )
-        # With very many rows the interval is so short that it holds no simple power: the nearest will do.
+        # With very many rows the interval is too short for a simple power: use the nearest.
         holds = bool(low <= of.power <= high) or of.power == of.box_cox.simple
         beyond = [f"{each:.3g}" if each is not None else "beyond 5" for each in (of.box_cox.low, of.box_cox.high)]
         statement = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"
         near = "" if of.box_cox.simple_inside else " (the simple power nearest to the interval)"
-        advice = "" if holds else f"explain {of.box_cox.meaning}{near}, y being the response before transformation"
+        advice = "" if holds else f"explain {of.box_cox.meaning}{near}, where y is the response before transformation"
         yield AssumptionCheck(what, test, of.box_cox.best, None, None, holds, statement, advice)
 
 
@@ -185,7 +191,7 @@ def _dependent(of: Fitted, name: str, groups: NDArray[np.intp]) -> Iterator[Assu
     except RegressionError:
         return
     holds = estimate.p_value >= LEVEL
-    share = f"{estimate.intraclass_correlation:.2g} of the variance that is left lies between levels of {name}"
+    share = f"{estimate.intraclass_correlation:.2g} of the residual variance lies between levels of {name}"
     advice = "" if holds else f"rows of one {name} resemble each other: --random {name} or --cluster {name}"
     yield AssumptionCheck(
         "independent rows", f"variance between levels of {name}", None, 1.0, estimate.p_value, holds, share, advice

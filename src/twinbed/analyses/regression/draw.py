@@ -1,4 +1,4 @@
-"""Figures of a regression: effects with intervals, and what residuals look like."""
+"""Draw a regression: effects with intervals, and residuals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinbed.statistics.assumptions import Residual
 
 
 def effects(model: Model) -> Iterator[Figure]:
-    """Yield the effects of the first fit; nothing where none was asked for."""
+    """Yield the effects of the first fit; nothing if none was requested."""
     if not model.columns[0].effects:
         return
     bars = []
@@ -26,18 +26,18 @@ def effects(model: Model) -> Iterator[Figure]:
         else:
             bars.append(Bar(name, each.difference.estimate, each.difference.interval.low, each.difference.interval.high))
     of, none = ("ratio", 1.0) if model.logarithm else ("difference", 0.0)
-    caption = "Effects with intervals, all else held; coloured: those that exclude none."
+    caption = "Effects with intervals, other variables held. Coloured: the interval excludes no effect."
     yield Figure("effects", spec=partial(diagnostics.intervals, bars, of, none), caption=caption)
 
 
 def residuals(model: Model) -> Iterator[Figure]:
     """Yield residuals against predictions, their Q-Q plot, and their size."""
-    some = f" {len(model.points):,} of {model.n:,} rows." if len(model.points) < model.n else ""
+    some = f" {len(model.points):,} of {model.n:,} rows are drawn." if len(model.points) < model.n else ""
     rows = [Residual(each.fitted, each.residual, each.normal_quantile) for each in model.points]
-    caption = f"Residuals against predicted values of {model.response}.{some}"
+    caption = f"Residuals by predicted {model.response}. Equal variances form a band of one width.{some}"
     yield Figure("residuals", spec=partial(diagnostics.residuals, rows, ""), caption=caption)
-    caption = f"Normal Q-Q: residuals of normal errors lie along the line.{some}"
+    caption = f"Normal Q-Q plot. Residuals of normal errors lie along the line.{some}"
     yield Figure("normal Q-Q", spec=partial(diagnostics.normal_quantiles, rows, ""), caption=caption)
     pairs = [(each.fitted, each.standardised) for each in model.points if each.standardised is not None]
-    caption = f"Scale-location: equal variances lie at one height.{some}"
+    caption = f"Scale-location plot. Equal variances lie at one height.{some}"
     yield Figure("scale-location", spec=partial(diagnostics.scale_location, pairs, ""), caption=caption)

@@ -1,4 +1,4 @@
-"""Fits of one formula: least squares with the errors that its residuals allow, and robust and mixed fits where asked."""
+"""Fit one formula: least squares with errors that suit its residuals, and robust and mixed fits on request."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinbed.analyses.regression.result import BoxCox, Coefficient, Column, Effect
+from twinbed.model.error import TwinbedError
 from twinbed.model.result import Interval
+from twinbed.model.run import Level, level_text
+from twinbed.model.units import magnitudes
+from twinbed.observations import frame as frames
+from twinbed.observations.frame import Frame
 from twinbed.statistics.regression import evaluation
 from twinbed.statistics.regression.box_cox import box_cox, transformed
 from twinbed.statistics.regression.design import Design
 from twinbed.statistics.regression.error import RegressionError
+from twinbed.statistics.regression.evaluation import Categorical, Numeric
 from twinbed.statistics.regression.expression import BOX_COX, Expression, second
 from twinbed.statistics.regression.formula import Formula
 from twinbed.statistics.regression.inference import Value, classical, clustered, coefficient, difference, hc3
@@ -25,18 +31,50 @@ from twinbed.statistics.regression.mixed import mixed
 from twinbed.statistics.regression.residuals import ChiSquare, breusch_pagan, few_a_cell, white
 from twinbed.statistics.regression.robust import Weighting, robust
 
+
+def response_of(formulas: Sequence[Formula]) -> str:
+    """Return the column that the models explain. Raises TwinbedError if there is none, or several."""
+    responses = dict.fromkeys(next(iter(formula.response.names), "") for formula in formulas)
+    if "" in responses:
+        raise TwinbedError("the formula's response is no column", advice="such as log(requests_per_second) ~ testbed")
+    if len(responses) > 1:
+        raise TwinbedError(
+            f"models side by side must explain one response, not {' and '.join(responses)}",
+            advice="use a command for each response",
+        )
+    return next(iter(responses))
+
+
+def data_of(frame: Frame, formula: Formula, response: str) -> dict[str, evaluation.Column]:
+    """Return the columns that a formula uses; the response has the formula's name for it."""
+    columns: dict[str, evaluation.Column] = {response: Numeric(frame.y)}
+    return columns | {name: _typed_column(frame.column(name)) for name in formula.names if name != response}
+
+
+def _typed_column(column: frames.Column) -> evaluation.Column:
+    if column.numeric:
+        return Numeric(column.numbers())
+    return Categorical(column.codes, tuple(map(level_text, column.levels)), _sizes(column.levels))
+
+
+def _sizes(levels: Sequence[Level]) -> tuple[float, ...] | None:
+    """Return sizes such as 1MiB in bytes, for formulas that need numbers; None if levels are no sizes."""
+    known = magnitudes([str(level) for level in levels])
+    return tuple(each[1] for each in known if each) if all(each and each[0] == "bytes" for each in known) else None
+
+
 LEVEL = 0.05
 """The level of the tests of assumptions."""
 LOGARITHMS = {"log": 1.0, "log2": float(np.log(2)), "log10": float(np.log(10))}
 """The factor that turns a difference of this logarithm into one of natural logarithms."""
 FEW_CLUSTERS = 20
 MOST_EXPONENT = 200.0
-"""The exponent of e beyond which a ratio is no number to print."""
+"""A ratio with a larger exponent of e is too large to print."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change whose effect is asked for: of ``variable``, from ``base`` (None: its base level) to ``to``."""
+    """A requested effect: the change of ``variable`` from ``base`` (None: its base level) to ``to``."""
 
     variable: str
     to: Value
@@ -45,7 +83,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is wanted of every column."""
+    """The requested values of every column."""
 
     confidence: float
     effects: Sequence[Change]
@@ -54,10 +92,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A formula's design and least squares fit. ``natural`` turns differences into those of natural logarithms; None where
-    the response is no logarithm.
+    """A formula's design and least squares fit.
 
-    ``positive`` is the response before its transformation, where that is known and above 0.
+    ``natural`` turns differences into differences of natural logarithms; None if the response is no logarithm. ``positive``:
+    the response before its transformation, if known and above 0.
     """
 
     design: Design
@@ -68,17 +106,17 @@ class Fitted:
     natural: float | None
     positive: Doubles | None
     power: float | None
-    """The power of the response in Box and Cox's family: 1 as it is, 0 its logarithm."""
+    """The power of the response in Box and Cox's family: 1 for the response itself, 0 for its logarithm."""
     box_cox: BoxCox | None
     label: str
     pagan: ChiSquare | None
     white: ChiSquare | None
     few_a_cell: bool
-    """Whether there are too few rows in a cell to tell whether variances differ."""
+    """True if a cell has too few rows to test whether variances differ."""
 
 
 def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mapping[str, str], confidence: float) -> Fitted:
-    """Fits by least squares. Raises RegressionError."""
+    """Fit by least squares. Raises RegressionError."""
     design, estimated = fit_formula(formula, data, bases)
     response = design.response.astype(np.float64)
     call = formula.response
@@ -93,9 +131,7 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
         label = f"{call.argument}^({power:.4g})" if power else f"log({call.argument})"
         response = transformed(response, power)
         if np.ptp(response) <= 1e-12 * float(np.max(np.abs(response))):
-            raise RegressionError(
-                f"{call} at lambda {power:g} leaves no differences between rows", "take the response as it is"
-            )
+            raise RegressionError(f"{call} at lambda {power:g} leaves no differences between rows", "use the response itself")
         estimated = fit(design.matrix, response, design.labels, design.constant)
     positive = original if bool(np.all(original > 0)) else None
     matrix = design.matrix.astype(np.float64, copy=False)
@@ -109,7 +145,7 @@ def fitted(formula: Formula, data: Mapping[str, evaluation.Column], bases: Mappi
 
 
 def _power(call: Expression, response: Doubles, fit: Fit, confidence: float) -> float:
-    """Return the power that is given, else the simple one in the interval, else the best."""
+    """Return the given power, else the simple one in the interval, else the best."""
     if isinstance(call.tree, ast.Call) and (given := second(call.tree)) is not None:
         return given
     at = box_cox(response, fit.q, confidence)
@@ -129,30 +165,30 @@ def least_squares(
         name, codes = cluster
         groups = int(codes.max()) + 1
         if groups < 2:
-            raise RegressionError(f"all rows are of one {name}: errors cannot be clustered by it", "leave --cluster out")
+            raise RegressionError(f"all rows have one {name}, so errors cannot be clustered by it", "omit --cluster")
         covariance, freedom = clustered(of.fit, codes), groups - 1.0
         least = np.diag(covariance) / np.diag(of.fit.root @ of.fit.root.T)
         if least.min() < 1e-12 * of.fit.variance:
             term = of.design.labels[int(np.argmin(least))]
             raise RegressionError(
-                f"errors clustered by {name} cannot tell the error of {term}, which its levels tell exactly",
-                f"take a column with several levels for each of {term}",
+                f"errors clustered by {name} cannot estimate the error of {term}, which its levels determine",
+                f"cluster by a column with several levels for each {term}",
             )
-        label, why = f"clustered by {name}", f"asked for; {groups} clusters"
+        label, why = f"clustered by {name}", f"requested; {groups} clusters"
         if groups < FEW_CLUSTERS:
-            why += ", and with so few intervals are too short: a random effect of it (--random) needs fewer"
+            why += f", which make intervals too short: --random {name} needs fewer"
     elif errors == "hc3" or (errors == "auto" and unequal):
-        why = "asked for" if errors == "hc3" else "the residuals' variances are shown to differ"
+        why = "requested" if errors == "hc3" else "the residuals' variances are shown to differ"
         try:
             covariance, label = hc3(of.fit), "HC3"
         except RegressionError as error:
             if errors == "hc3":
                 raise
             covariance, label = classical(of.fit), "classical"
-            why = f"variances differ, but HC3 errors cannot be had: {error.message}; these intervals may be wrong"
+            why = f"variances differ, but HC3 errors are impossible: {error.message}; these intervals may be wrong"
     else:
         covariance, label = classical(of.fit), "classical"
-        why = "asked for" if errors == "classical" else "nothing shows that the residuals' variances differ"
+        why = "requested" if errors == "classical" else "the residuals' variances are not shown to differ"
         if errors == "classical" and unequal:
             why += ", though variances are shown to differ"
     frees = np.full(of.fit.p, freedom)
@@ -160,7 +196,7 @@ def least_squares(
 
 
 def unequal_variances(of: Fitted) -> bool:
-    """Whether either test rejects equal variances."""
+    """Return whether either test rejects equal variances."""
     return any(test is not None and test.p_value < LEVEL for test in (of.pagan, of.white))
 
 
@@ -178,7 +214,7 @@ def robust_column(of: Fitted, weighting: Weighting, asked: Asked) -> Column:
 
 
 def mixed_column(of: Fitted, name: str, groups: NDArray[np.intp], asked: Asked, reason: str = "") -> Column:
-    """Return the column of a model with a random intercept; ``reason`` begins the sentence that says why."""
+    """Return the column of a model with a random intercept; ``reason`` begins its explanation."""
     estimate = mixed(of.fit, of.matrix, groups)
     facts: dict[str, float | None] = {
         "residual_standard_deviation": estimate.residual_variance**0.5,
@@ -211,7 +247,7 @@ def _column(
 
 def _coefficient(term: str, estimate: float, error: float, freedom: float, level: float) -> Coefficient:
     if freedom < 1:
-        raise RegressionError(f"there are too few groups to tell the error of {term}", "take another random effect")
+        raise RegressionError(f"there are too few groups to estimate the error of {term}", "use another random effect")
     tested = coefficient(estimate, error, freedom, level)
     return Coefficient(
         term, estimate, error, freedom, tested.statistic, tested.p_value, Interval(tested.low, tested.high, level)
@@ -224,7 +260,9 @@ def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> E
     where = {name: value for name, value in asked.at.items() if _meets(of.design, change.variable, name)}
     contrast = difference(of.design, of.data, change.variable, change.to, base, where)
     if not np.any(contrast):
-        raise RegressionError(f"{change.variable} from {base} to {change.to} is no change in this model")
+        raise RegressionError(
+            f"{change.variable} from {base} to {change.to} is no change in this model", "give two different values"
+        )
     freedom = float(frees[contrast != 0].min())
     name = f"{change.variable} {change.to} against {base}"
     deviation = float(np.sqrt(contrast @ covariance @ contrast))
@@ -250,7 +288,7 @@ def _meets(design: Design, variable: str, name: str) -> bool:
 def _base(design: Design, variable: str) -> str:
     if levels := design.levels(variable):
         return levels[0]
-    raise RegressionError(f"{variable} has no base level in this model", f"say from where: --effect {variable}=TO:FROM")
+    raise RegressionError(f"{variable} has no base level in this model", f"give both values: --effect {variable}=TO:FROM")
 
 
 def _facts(of: Fitted) -> dict[str, float | None]:

@@ -1,13 +1,13 @@
-"""The analysis ``regression``: by how much factors and numbers change a response, with intervals, and whether to believe them.
+"""The analysis ``regression``: by how much factors and numbers change a response, with intervals and checks.
 
-In: one row an observation (observations/frame.py).  Out: a ``Regression`` (result.py).  For each formula it has the
-coefficients with errors that hold for its residuals, robust and mixed fits where asked, effects as percentages, and checks of
-assumptions.  Limits: effects are linear on the model's scale; one random intercept.  Sources: see
-twinbed.statistics.regression.
+In: one row an observation (observations/frame.py).  Out: a ``Regression`` (result.py).  For each formula it has coefficients
+with errors that suit its residuals, robust and mixed fits on request, effects as percentages, and checks of assumptions.
+Limits: effects are linear on the model's scale; one random intercept.  Sources: see twinbed.statistics.regression.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +16,22 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field
+from scipy.special import ndtri
 
 from twinbed.analyses.regression import words
 from twinbed.analyses.regression.checks import checks
-from twinbed.analyses.regression.data import data_of, response_of
-from twinbed.analyses.regression.fits import Asked, Change, Fitted, fitted, least_squares, mixed_column, robust_column
-from twinbed.analyses.regression.points import points
-from twinbed.analyses.regression.result import Column, Inflation, Model, Regression
+from twinbed.analyses.regression.fits import (
+    Asked,
+    Change,
+    Fitted,
+    data_of,
+    fitted,
+    least_squares,
+    mixed_column,
+    response_of,
+    robust_column,
+)
+from twinbed.analyses.regression.result import Column, Inflation, Model, Point, Regression
 from twinbed.contracts.analysis import Placed, RowsAnalysis
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Json
@@ -35,15 +44,15 @@ from twinbed.statistics.regression.collinearity import first_order, inflation
 from twinbed.statistics.regression.design import bind
 from twinbed.statistics.regression.error import RegressionError
 from twinbed.statistics.regression.formula import Formula, read
-from twinbed.statistics.regression.inference import Value, influence
+from twinbed.statistics.regression.inference import Influence, Value, influence
 from twinbed.statistics.regression.robust import Weighting
 
 BLOCK = "block"
-"""The column of a study's blocks: rows of one may resemble each other."""
+"""The column of a study's blocks: rows of one block may resemble each other."""
 
 
 def _pairs(given: object) -> object:
-    """Read NAME=VALUE, each by itself, as a mapping."""
+    """Read several NAME=VALUE as a mapping."""
     if not isinstance(given, list | tuple):
         return given
     pairs: dict[str, str] = {}
@@ -54,7 +63,7 @@ def _pairs(given: object) -> object:
         several = [part.strip() for part in each.split(",")]
         if len(several) > 1 and all(_PAIR.fullmatch(part) for part in several):
             raise ValueError(
-                f"{each!r} has several of NAME=VALUE; give each its own: {' and '.join(map(shlex.quote, several))}"
+                f"{each!r} has several NAME=VALUE; give an option for each: {' and '.join(map(shlex.quote, several))}"
             )
         pairs[name] = value
     return pairs
@@ -80,37 +89,38 @@ class RegressionParams(Placed):
     model_config = ConfigDict(populate_by_name=True)
 
     formulas: tuple[str, ...] = Field(
-        min_length=1, alias="formula", description="RESPONSE ~ TERMS. Several are set side by side; may be repeated"
+        min_length=1, alias="formula", description="RESPONSE ~ TERMS; may be repeated, for models side by side"
     )
     bases: Pairs = Field(
-        default={}, alias="base", description="FACTOR=LEVEL: the level with which others are compared; may be repeated"
+        default={}, alias="base", description="FACTOR=LEVEL: the level that others are compared with; may be repeated"
     )
     effects: tuple[Changed, ...] = Field(
         default=(),
         alias="effect",
-        description="NAME[=TO[:FROM]]: what changing it does, in % of log models. Default: every level, from the base level; "
-        "may be repeated",
+        description="NAME[=TO[:FROM]]: the effect of this change, in % for log models. Default: every level, from the base "
+        "level; may be repeated",
     )
-    at: Pairs = Field(default={}, description="NAME=VALUE: where a variable stands that an effect depends on; may be repeated")
+    at: Pairs = Field(default={}, description="NAME=VALUE: the value of a variable that an effect depends on; may be repeated")
     errors: Literal["auto", "classical", "hc3"] = Field(
         default="auto", description="standard errors. auto: HC3 where variances are shown to differ"
     )
     cluster: str | None = Field(
-        default=None, description="the column within whose levels rows depend on each other: clustered errors"
+        default=None, description="errors clustered by this column, within whose levels rows depend on each other"
     )
     random: str | None = Field(
-        default=None, description="a column: beside, a mixed model with a random intercept for each of its levels"
+        default=None, description="also a mixed model, with a random intercept for each level of this column"
     )
     robust: Literal["huber", "tukey"] | None = Field(
-        default=None, description="beside, an M-estimate: a fit that large residuals do not decide"
+        default=None, description="also an M-estimate, a fit that large residuals do not dominate"
     )
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="of intervals")
-    stars: bool = Field(default=False, description="standard errors and stars of significance in place of intervals")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="the confidence of intervals")
+    stars: bool = Field(default=False, description="show standard errors and significance stars instead of intervals")
 
 
 class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
-    """By how much do factors and numbers change a response? A linear model of the runs in RESULTS, or of the rows of FILE (CSV
-    or Parquet), with checks of all that it assumes, and intervals that hold where variances differ.
+    """By how much do factors and numbers change a response? Fits a linear model, and checks its assumptions.
+
+    Takes the runs in RESULTS, or the rows of FILE (CSV or Parquet). Intervals hold if variances differ.
 
     \b
     Formulas: a + b           effects of a and of b
@@ -121,19 +131,19 @@ class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
               I(x^2)          arithmetic
 
     \b
-    twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
-    twinbed analyse regression runs.csv --formula "log(rps) ~ centre(pairs, 1) * nic" \\
+      twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
+      twinbed analyse regression runs.csv --formula "log(rps) ~ centre(pairs, 1) * nic" \\
         --base nic=e1000 --effect nic=container --at pairs=40
-    twinbed analyse regression runs.csv --formula "rtt ~ nic" --formula "rtt ~ nic * load" -o table.tex
-    twinbed analyse regression runs.csv --formula "boxcox(rtt) ~ nic" --random block
+      twinbed analyse regression runs.csv --formula "rtt ~ nic" --formula "rtt ~ nic * load" -o table.tex
+      twinbed analyse regression runs.csv --formula "boxcox(rtt) ~ nic" --random block
 
-    With --effect nic=container --at pairs=40 it says by how many percent a container's response differs from the base level's
-    at 40 pairs, all else held.
+    --effect nic=container --at pairs=40 prints by how many percent a container's response differs from the base level's at 40
+    pairs, other variables held.
     """
 
     name = "regression"
     params = RegressionParams
-    epilog = "docs/analyse-regression.md says what each number means and how to read the checks."
+    epilog = "docs/analyse-regression.md explains each number, and how to read the checks."
     table_names = ("coefficients", "models", "effects", "checks", "inflation", "box_cox", "points", "notes")
 
     def columns(self, params: RegressionParams) -> tuple[str, tuple[str, ...]]:
@@ -146,7 +156,7 @@ class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
     def run(self, source: Tables | Frame, params: RegressionParams | None = None) -> Regression:
         """Return all models. A study's reference is the base level of its testbeds."""
         if params is None:
-            raise TwinbedError("which model?", advice="a formula, such as log(requests_per_second) ~ testbed")
+            raise TwinbedError("a regression needs a formula", advice="such as log(requests_per_second) ~ testbed")
         asked, columns = self.columns(params)
         frame = source if isinstance(source, Frame) else of_tables(source, asked, params.host, params.direction)
         for name in columns:
@@ -164,7 +174,7 @@ class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
             models = tuple(_model(frame, formula, response, bases, params) for formula in formulas)
             _check_effects(params, formulas, models)
         except RegressionError as error:
-            left_out = "; ".join(f"left out were {count} {reason}" for reason, count in frame.left_out.items())
+            left_out = "; ".join(f"left out: {count} {reason}" for reason, count in frame.left_out.items())
             raise TwinbedError(error.message, advice="; ".join(filter(None, (_advice(error), left_out)))) from error
         return Regression(
             frame.source, frame.response, frame.unit, params.confidence, frame.left_out, models, frame.cautions, params.stars
@@ -192,23 +202,23 @@ def _check_bases(params: RegressionParams, formulas: Sequence[Formula]) -> None:
     used = {name for formula in formulas for name in formula.names}
     for name in params.bases:
         if name not in used:
-            raise TwinbedError(f"--base: {name} is in no formula", advice=instead(name, sorted(used)))
+            raise TwinbedError(f"--base: no formula has {name}", advice=instead(name, sorted(used)))
 
 
 def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models: Sequence[Model]) -> None:
-    """Raises TwinbedError for an effect that no model has."""
+    """Check the requested effects. Raises RegressionError for one that no model has."""
     effects = [effect for model in models for effect in model.columns[0].effects]
     for variable, _, _ in params.effects:
         if variable not in {effect.variable for effect in effects}:
             there = {name for formula in formulas for name in formula.names} - {response_of(formulas)}
             raise RegressionError(
-                f"--effect: {variable} is not on the right side of any model", f"there are {', '.join(sorted(there)) or 'none'}"
+                f"--effect: no model has {variable} on its right side", f"models have {', '.join(sorted(there)) or 'none'}"
             )
     for name in params.at:
         if not any(name in effect.at for effect in effects):
             raise RegressionError(
-                f"--at {name}: no effect that is asked for depends on it",
-                "give an --effect whose variable interacts with it, or leave it out",
+                f"--at {name}: no requested effect depends on it",
+                "give an --effect whose variable interacts with it, or omit --at",
             )
 
 
@@ -228,7 +238,7 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
         columns.append(mixed_column(of, params.random, _codes(frame, params.random, of), asked))
     elif (within := _within_blocks(frame, formula, params, of, asked)) is not None:
         columns.insert(0, within)
-    about = influence(of.fit)
+    influences = influence(of.fit)
     before = first_order(formula)
     first = bind(before, data, own)
     inflations = tuple(
@@ -246,19 +256,18 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
         bases={factor.source: factor.levels[0] for factor in factors if factor.levels},
         centres={name: at for factor in factors for name, at in factor.centres.items()},
         columns=tuple(columns),
-        checks=tuple(checks(of, plain, about, inflations, block)),
+        checks=tuple(checks(of, plain, influences, inflations, block)),
         first_order=before.text,
         inflation=inflations,
         box_cox=of.box_cox,
-        points=points(of, about),
+        points=points(of, influences),
         notes=tuple(_notes(of, frame)),
     )
 
 
 def _within_blocks(frame: Frame, formula: Formula, params: RegressionParams, of: Fitted, asked: Asked) -> Column | None:
-    """Return the column of a random intercept for each block, which comes first where the study compares within blocks; None
-    where it does not, where the question says what to do about rows that depend on each other, and where blocks cannot be
-    told."""
+    """Return the column of a random intercept for each block, which comes first if the study compares within blocks. None if it
+    does not, if the settings handle dependent rows, or if the fit is impossible."""
     if not frame.paired or params.cluster is not None or params.errors != "auto" or BLOCK in formula.names:
         return None
     try:
@@ -271,11 +280,11 @@ def _notes(of: Fitted, frame: Frame) -> Iterator[str]:
     yield from (f"Left out: {count} {reason}." for reason, count in frame.left_out.items())
     yield from (f"Left out: {count} rows without {name}." for name, count in of.design.missing.items())
     if of.fit.exact:
-        yield "The model fits every row exactly, so there is no error to judge by."
+        yield "The model fits every row exactly, so there are no errors to test with."
 
 
 def _codes(frame: Frame, name: str, of: Fitted) -> NDArray[np.intp]:
-    """Return codes of a column's levels from 0 in the rows that are used."""
+    """Return the codes of a column's levels, from 0, in the used rows."""
     _, codes = np.unique(frame.column(name).codes[of.design.rows], return_inverse=True)
     return codes.astype(np.intp)
 
@@ -290,11 +299,11 @@ def _changes(of: Fitted, params: RegressionParams) -> Iterator[Change]:
         elif levels := of.design.levels(variable):
             yield from (Change(variable, level, start) for level in levels if level != (base or levels[0]))
         else:
-            raise RegressionError(f"--effect: {variable} is a number", f"say from where to where: --effect {variable}=TO:FROM")
+            raise RegressionError(f"--effect: {variable} is a number", f"give both values: --effect {variable}=TO:FROM")
 
 
 def _value(of: Fitted, name: str, text: str) -> Value:
-    """Return the value as a level where the model takes the variable as categorical, else as a number or a size in bytes."""
+    """Return the value as a level if the variable is categorical in the model, else as a number or a size in bytes."""
     if of.design.levels(name):
         return text
     try:
@@ -305,6 +314,48 @@ def _value(of: Fitted, name: str, text: str) -> Value:
         return float(parse_size(text))
     except QuantityError:
         return text
+
+
+MOST = 2000
+"""A figure cannot separate more points."""
+REMARKABLE = 100
+
+
+def points(of: Fitted, influence: Influence) -> tuple[Point, ...]:
+    """Return rows of the data for figures, in their order: the most remarkable ones, and others at even steps."""
+    n = of.fit.n
+    quantiles = np.empty(n)
+    # Blom's positions (1958).
+    quantiles[np.argsort(of.fit.residuals, kind="stable")] = ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25))
+    return tuple(
+        Point(
+            row=int(of.design.rows[at]) + 1,
+            fitted=float(of.fit.fitted[at]),
+            residual=float(of.fit.residuals[at]),
+            normal_quantile=float(quantiles[at]),
+            leverage=float(influence.leverage[at]),
+            standardised=_finite(influence.standardised[at]),
+            studentised=_finite(influence.studentised[at]),
+            cooks_distance=_finite(influence.cooks_distance[at]),
+            dffits=_finite(influence.dffits[at]),
+            influential=bool(influence.influential[at]),
+        )
+        for at in _chosen(n, influence).tolist()
+    )
+
+
+def _chosen(n: int, influence: Influence) -> NDArray[np.intp]:
+    if n <= MOST:
+        return np.arange(n)
+    remarkable = [
+        np.argsort(np.nan_to_num(np.abs(values), nan=np.inf))[-REMARKABLE:]
+        for values in (influence.studentised, influence.cooks_distance)
+    ]
+    return np.unique(np.concatenate([*remarkable, np.linspace(0, n - 1, MOST - 2 * REMARKABLE).astype(np.intp)]))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 analysis = RegressionAnalysis()

@@ -1,7 +1,7 @@
-"""What the analysis ``regression`` returns: models with coefficients, checks of what they assume, and effects. Frozen data.
+"""The result of ``regression``: models with coefficients, checks of their assumptions, and effects.
 
-Estimates are on the scale of the model's response: its unit, its logarithm, or its Box-Cox transform.  What cannot be computed
-is None; the sentence that goes with it says why.
+Estimates are on the scale of the model's response: its unit, its logarithm, or its Box-Cox transform.  A value that cannot be
+computed is None, with the reason in its sentence.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from twinbed.model.result import Interval
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One line of the table. ``statistic`` and ``p`` are None where the standard error is 0."""
+    """One line of the table. ``statistic`` and ``p`` are None if the standard error is 0."""
 
     term: str
     estimate: float
     standard_error: float
     freedom: float
     statistic: float | None
-    """Student's t of ``freedom`` degrees."""
+    """Student's t with ``freedom`` degrees."""
     p: float | None
     interval: Interval
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a change of one variable does, all others held: a difference, and in models of a logarithm a share (0.1 is 10 %)."""
+    """The effect of a change of one variable, others held: a difference, and in models of a logarithm a share (0.1 is 10 %)."""
 
     variable: str
     to: str
     base: str
     at: Mapping[str, str]
-    """Where the variables that it interacts with stand."""
+    """The values of the variables that it interacts with."""
     difference: Coefficient
-    """On the model's scale."""
+    """The difference on the model's scale."""
     change: float | None
-    """e^difference - 1 where the response is a logarithm; None elsewhere, and where that is beyond e^200."""
+    """e^difference - 1 if the response is a logarithm; None otherwise, and beyond e^200."""
     change_interval: Interval | None
 
 
@@ -50,18 +50,18 @@ class Column:
     method: str
     """``least squares``, ``huber``, ``tukey`` or ``mixed``."""
     errors: str
-    """``classical``, ``HC3``, ``clustered by NAME``; ``REML`` of a mixed model; what the M-estimate has."""
+    """``classical``, ``HC3``, ``clustered by NAME``; ``REML`` for a mixed model; ``of the M-estimate``."""
     why: str
     """Why these errors."""
     coefficients: tuple[Coefficient, ...]
     effects: tuple[Effect, ...]
     facts: Mapping[str, float | None]
-    """Named numbers of the whole fit, such as R squared; by method."""
+    """Numbers of the whole fit by name, such as R squared; they depend on the method."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssumptionCheck:
-    """A test of an assumption; ``holds`` is None where it could not be tested, or has no yes or no."""
+    """A test of an assumption; ``holds`` is None if it could not be tested, or has no yes or no."""
 
     assumption: str
     test: str
@@ -72,7 +72,7 @@ class AssumptionCheck:
     statement: str
     """The finding in words."""
     advice: str
-    """What to use instead; empty where it holds."""
+    """The alternative; empty if the assumption holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +83,21 @@ class Inflation:
     columns: int
     gvif: float
     scaled: float
-    """GVIF^(1/(2 df)): how many times longer the term's intervals are than those of independent terms."""
+    """GVIF^(1/(2 df)): the factor by which the term's intervals are longer than with independent terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One row of the data as the model sees it. ``row`` counts from 1 in what was read, less what was left out.
+    """One row of the data in the model. ``row`` counts from 1 in what was read, without omitted rows.
 
-    Studentised residuals, Cook's distance and DFFITS are None for a row that alone tells some coefficient.
+    Studentised residuals, Cook's distance and DFFITS are None for a row that alone determines a coefficient.
     """
 
     row: int
     fitted: float
     residual: float
     normal_quantile: float
-    """Where a normal residual of its rank would lie, in standard deviations."""
+    """The place of a normal residual of its rank, in standard deviations."""
     leverage: float
     standardised: float | None
     studentised: float | None
@@ -108,7 +108,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class BoxCox:
-    """The power of the response that profile likelihood prefers; bounds are None beyond +-5."""
+    """The power of the response with the best profile likelihood; bounds are None beyond +-5."""
 
     best: float
     low: float | None
@@ -124,7 +124,7 @@ class Model:
 
     formula: str
     response: str
-    """As the formula has it; with Box-Cox's lambda."""
+    """The response as in the formula, with Box-Cox's lambda."""
     logarithm: bool
     n: int
     bases: Mapping[str, str]
@@ -132,7 +132,7 @@ class Model:
     columns: tuple[Column, ...]
     checks: tuple[AssumptionCheck, ...]
     first_order: str
-    """The model whose terms have the inflations."""
+    """The model that the inflations belong to."""
     inflation: tuple[Inflation, ...]
     box_cox: BoxCox | None
     points: tuple[Point, ...]
@@ -151,6 +151,6 @@ class Regression:
     left_out: Mapping[str, int]
     models: tuple[Model, ...]
     cautions: tuple[Caution, ...]
-    """What the runs carried."""
+    """The cautions of the runs."""
     stars: bool = False
-    """Whether readers get standard errors and stars of significance in place of intervals."""
+    """True if readers get standard errors and significance stars instead of intervals."""

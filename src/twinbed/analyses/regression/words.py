@@ -1,8 +1,8 @@
-"""A regression in sentences and tables.
+"""Write a regression in sentences and tables.
 
-The table is in the layout of the field (LDRD report, Table 3.4): a row a term, the constant last, a column a model.  A cell has
-the estimate and its interval, with the decimals that two digits of the standard error have.  With stars it has standard
-errors, and * p < 0.1, ** p < 0.05, *** p < 0.01 as there.
+The table has the field's layout (LDRD report, Table 3.4): a row for each term, the constant last, and a column for each model.
+A cell has the estimate and its interval, with the decimals of two digits of the standard error.  With stars it has standard
+errors, and * p < 0.1, ** p < 0.05, *** p < 0.01.
 """
 
 from __future__ import annotations
@@ -41,12 +41,31 @@ def section(regression: Regression) -> Section:
     """Return the models side by side, and each by itself."""
     items: list[Item] = [_about(regression), models_table(regression)]
     items += [_model(regression, number) for number in range(1, len(regression.models) + 1)]
-    fails = sum(check.holds is False for model in regression.models for check in model.checks)
-    sentence = (
-        f"{fails} of the checks of what the models assume fail." if fails else "No check of what the models assume fails."
-    )
     title = f"Regression of {regression.response}"
-    return Section("regression", title, sentence, (*items, *_programs(regression)), kicker=regression.source)
+    return Section("regression", title, answer(regression), (*items, *_programs(regression)), kicker=regression.source)
+
+
+def answer(regression: Regression) -> str:
+    """Return the largest effect of the first model, or its R squared, and how many assumptions fail."""
+    model = regression.models[0]
+    first = model.columns[0]
+    checks = [check for each in regression.models for check in each.checks if check.holds is not None]
+    fails = sum(check.holds is False for check in checks)
+    tested = (
+        f"{fails} of {len(checks)} checks of assumptions fail" if fails else f"All {len(checks)} checks of assumptions hold"
+    )
+    changes = [(each, each.change, each.change_interval) for each in first.effects if each.change is not None]
+    if changes:
+        most, change, interval = max(changes, key=lambda each: abs(math.log1p(each[1])))
+        bounds = (
+            f", {share(regression.confidence)} CI {100 * interval.low:+.1f} to {100 * interval.high:+.1f} %" if interval else ""
+        )
+        size = f"{100 * change:+.1f} %{bounds}"
+        return f"{regression.response} changes most with {most.variable} {most.to} instead of {most.base} ({size}). {tested}."
+    explained = next((column.facts["r_squared"] for column in model.columns if column.facts.get("r_squared") is not None), None)
+    if explained is None:
+        return f"{tested}."
+    return f"The model explains {100 * explained:.1f} % of the variation of {model.response}. {tested}."
 
 
 def _about(regression: Regression) -> str:
@@ -55,13 +74,15 @@ def _about(regression: Regression) -> str:
 
 def _model(regression: Regression, number: int) -> Section:
     model = regression.models[number - 1]
-    known = set(left_out(regression.left_out))  # Every form has these beside the section.
+    known = set(left_out(regression.left_out))  # Every form has these outside of the section.
     inflation = ", ".join(f"{term.term} {term.scaled:.3f} ({term.gvif:.3f}, {term.columns} df)" for term in model.inflation)
-    effects = Section(f"effects-{number}", "Effects, all else held", items=(tuple(effect_lines(model)), *draw.effects(model)))
+    effects = Section(
+        f"effects-{number}", "Effects, other variables held", items=(tuple(effect_lines(model)), *draw.effects(model))
+    )
     items: list[Item] = [
         tuple(note for note in model.notes if note not in known),
         *([effects] if model.columns[0].effects else []),
-        Section(f"assumptions-{number}", "What the model assumes", items=(tuple(check_lines(model)),)),
+        Section(f"assumptions-{number}", "Assumptions of the model", items=(tuple(check_lines(model)),)),
         f"GVIF^(1/(2 df)) (and GVIF) before interactions and powers: {inflation}" if inflation else "",
         *draw.residuals(model),
     ]
@@ -69,7 +90,7 @@ def _model(regression: Regression, number: int) -> Section:
 
 
 def models_table(regression: Regression) -> Table:
-    """Return the table that all forms print: a column for each fit, with terms, then facts of the whole fit."""
+    """Return the table of all forms: a column for each fit, with terms, then facts of the whole fit."""
     stars = regression.stars
     columns = [(model, column) for model in regression.models for column in model.columns]
     terms = dict.fromkeys(each.term for _, column in columns for each in column.coefficients)
@@ -105,7 +126,7 @@ def _cell(each: Coefficient | None, stars: bool) -> str:
 
 
 def numbers(error: float, *values: float) -> list[str]:
-    """Return numbers with the decimals that two digits of their standard error have."""
+    """Return numbers with the decimals of two digits of their standard error."""
     largest = max(map(abs, values))
     if error <= 0 or not math.isfinite(error):
         return [_signed(f"{value:.6g}") for value in values]
@@ -117,7 +138,7 @@ def numbers(error: float, *values: float) -> list[str]:
 
 
 def _signed(text: str) -> str:
-    """With a minus sign; -0.00 has none."""
+    """Return the text with a minus sign, but -0.00 as 0.00."""
     if not text.startswith("-"):
         return text
     return text.replace("-", _MINUS, 1) if any(digit in "123456789" for digit in text.partition("e")[0]) else text[1:]
@@ -145,7 +166,7 @@ def _fact(name: str, column: Column) -> str:
 
 
 def _notes(regression: Regression, columns: Sequence[tuple[Model, Column]], stars: bool) -> Iterator[str]:
-    yield "Standard errors are in brackets." if stars else f"Intervals of {share(regression.confidence)} are in brackets."
+    yield "Standard errors are in brackets." if stars else f"{share(regression.confidence)} intervals are in brackets."
     bases = {name: base for model in regression.models for name, base in model.bases.items()}
     if bases:
         yield f"Base levels: {', '.join(f'{name} {base}' for name, base in bases.items())}."
@@ -164,7 +185,7 @@ def sorted_checks(model: Model) -> list[AssumptionCheck]:
 
 
 def check_lines(model: Model) -> Iterator[str]:
-    """Yield each check, and the advice in a line below it; advice that two tests share is given once."""
+    """Yield each check, with its advice in a line below; advice that two tests share is given once."""
     marks = {True: "holds", False: "FAILS", None: "-"}
     before = ""
     for each in sorted_checks(model):
@@ -192,18 +213,18 @@ def effect_lines(model: Model) -> Iterator[str]:
             method = f" ({_METHODS[column.method]})" if several else ""
             one = each.difference
             estimate, low, high = numbers(one.standard_error, one.estimate, one.interval.low, one.interval.high)
-            line = f"{each.variable} {each.to} against {each.base}{where}{method}: {estimate} [{low}, {high}]"
+            line = f"{each.variable} {each.to} compared with {each.base}{where}{method}: {estimate} [{low}, {high}]"
             if each.change is not None and each.change_interval is not None:
                 interval = each.change_interval
                 change = ", ".join(f"{100 * value:+.1f}" for value in (interval.low, interval.high))
                 line = f"{line}, that is {100 * each.change:+.1f} % [{change}] %"
             elif model.logarithm:
-                line += ", a ratio too large to say"
+                line += ", a ratio too large to print"
             yield line
 
 
 def _programs(regression: Regression) -> Iterator[Table]:
-    """Yield the tables that programs get; ``model`` counts from 1."""
+    """Yield the tables for programs; ``model`` counts from 1."""
     numbered = list(enumerate(regression.models, 1))
     columns = [(number, model, column) for number, model in numbered for column in model.columns]
     rows: dict[str, list[Row]] = {
@@ -241,7 +262,7 @@ def _programs(regression: Regression) -> Iterator[Table]:
 
 
 def _check(check: AssumptionCheck) -> Row:
-    """Return the columns of its row; the statement's has been called ``said`` since the first release."""
+    """Return a row; the column of the statement has the name ``said`` since the first release."""
     return {"said" if name == "statement" else name: value for name, value in asdict(check).items()}
 
 

@@ -1,4 +1,4 @@
-"""Figures of how many fit: the rate of a pair, that of all together, and loss, over the number of pairs."""
+"""Draw how many fit: the rate of a pair, the rate of all together, and loss, over the number of pairs."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def scales(scaling: Scaling) -> tuple[UnitScale, UnitScale]:
 
 
 def figures(scaling: Scaling) -> Iterator[Figure]:
-    """Yield the figures; that of loss where it is measured."""
+    """Yield the figures; loss only if it was measured."""
     many, name = f"{scaling.one}s", metric_name(scaling.rate)
-    caption = f"{heading(name)} of a {scaling.one}, every run and the mean; dashed: of a single {scaling.one}."
+    caption = f"{heading(name)} of a {scaling.one}: every run and the mean. Dashed: a single {scaling.one}."
     yield Figure("how many fit of each", spec=partial(_of_each, scaling), caption=caption)
-    caption = f"{heading(name)} of all {many} together; dashed: so many times the single {scaling.one}."
+    caption = f"{heading(name)} of all {many} together. Dashed: N times the single {scaling.one}."
     yield Figure("how many fit together", spec=partial(_together, scaling), caption=caption)
     if scaling.most_loss is not None:
-        caption = f"Loss, every run and the mean; dashed: {share(scaling.most_loss)}."
+        caption = f"Loss: every run and the mean. Dashed: the limit of {share(scaling.most_loss)}."
         yield Figure("how many fit loss", spec=partial(_loss, scaling), caption=caption)
 
 

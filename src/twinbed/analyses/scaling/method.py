@@ -1,7 +1,7 @@
-"""The analysis ``scaling``: how many fit at once, by loss and the rate of a pair, or by fairness where no single pair was run.
+"""The analysis ``scaling``: how many fit at once, by loss and the rate of a pair, or by fairness if no single pair was run.
 
 In: runs with the number of pairs, their rate, loss, fairness, clients and loss ledgers.  Out: ``statements`` (one for each
-objective of each combination of the other levels), ``numbers`` (what was measured at each N) and ``losses`` (where packets were
+objective of each combination of the other levels), ``numbers`` (the measurements at each N) and ``losses`` (where packets were
 lost).
 """
 
@@ -56,26 +56,27 @@ class ScalingParams(NoSettings):
 
 
 class ScalingAnalysis(Analysis[ScalingParams, Scaling]):
-    """How many pairs fit at once, as the report says it? They fit by a loss of at most 1 % and at least 90 % of a single pair's
-    rate; by a fairness of at least 0.95 if no single pair was run.
+    """How many pairs fit at once? Pairs fit if loss is at most 1 % and each has at least 90 % of a single pair's rate.
 
-    Other objectives: `twinbed analyse capacity`.
+    If no single pair was run, they fit by a fairness of at least 0.95. For other objectives: `twinbed analyse capacity`.
 
     \b
-    twinbed analyse scaling results/
-    twinbed analyse scaling results/ --format csv --table numbers
+      twinbed analyse scaling results/
+      twinbed analyse scaling results/ --format csv --table numbers
     """
 
     name = "scaling"
     params = ScalingParams
-    epilog = "docs/capacity.md says what is tested, and why nothing is said of N not tested."
+    epilog = "docs/capacity.md explains the tests, and why only tested N are named."
     table_names = ("statements", "numbers", "losses")
 
     def run(self, source: Tables, params: ScalingParams | None = None) -> Scaling:
         params = params or ScalingParams()
         rates, over, cells = over_n(source, OverN(response=params.response, over=params.over))
         if over not in rates.factors:
-            raise TwinbedError(f"only one level of {over} has a {rates.response}", advice="more levels in the study")
+            raise TwinbedError(
+                f"only one level of {over} has {rates.response}, and scaling needs two", advice=f"add levels of {over}"
+            )
         losses = _frame(source, "loss", partial=True)
         shares, confidence = _frame(source, "fairness"), params.confidence or source.outline.confidence
         known = {**measured(source, ""), "loss": _by_run(losses)}
@@ -96,14 +97,15 @@ class ScalingAnalysis(Analysis[ScalingParams, Scaling]):
             points = _points(group, made, over, known, stages, skews, overlaps)
             groups.append(LevelScaling(group.levels, statements, points, failed, unrated))
         most_loss = None if losses is None else MOST_LOSS
-        return Scaling(over, rates.response, rates.unit, confidence, groups, most_loss, rates.cautions, rates.left_out)
+        names, notes = (over, rates.response, rates.unit), (rates.cautions, rates.left_out)
+        return Scaling(*names, confidence, groups, most_loss, cautions=notes[0], left_out=notes[1])
 
     def section(self, result: Scaling) -> Section:
         return words.section(result)
 
 
 def _frame(tables: Tables, metric: str, *, partial: bool = False) -> Frame | None:
-    """Return a metric of the whole run, with ``partial`` of those clients that have it; None where no run has it."""
+    """Return a metric of the whole run (``partial``: of the clients that have it); None where no run has it."""
     try:
         frame = of_tables(tables, metric, partial=partial)
     except TwinbedError:
@@ -119,7 +121,7 @@ def _by_run(frame: Frame | None) -> ByRun:
 
 
 def _of_cell(tables: Tables, group: Numbered, over: str) -> Sequence[Record]:
-    """Return the runs made that differ from the group's in N alone, those without a rate among them."""
+    """Return the runs that differ from the group's in N alone, also those without a rate."""
 
     def cell(record: Record) -> tuple[object, ...]:
         rest = sorted((name, level_text(level)) for name, level in record.levels.items() if name != over)
@@ -131,8 +133,8 @@ def _of_cell(tables: Tables, group: Numbered, over: str) -> Sequence[Record]:
 
 
 def _of_runs(frame: Frame, records: Sequence[Record]) -> Frame:
-    """Return these runs alone, so that what is wrong with one combination is not said of another; nothing where they lack it,
-    as TCP has no loss."""
+    """Return these runs alone, so that one combination's problems are not reported for another. The frame may be empty: TCP has
+    no loss."""
     runs, of = frame.column("run"), {record.id for record in records}
     codes = [at for at, run in enumerate(runs.levels) if run in of]
     return frame.rows(np.isin(runs.codes, codes), {})
@@ -144,7 +146,7 @@ def _is_unrated(rated: Set[str], record: Record) -> bool:
 
 
 def _shares(records: Sequence[Record], over: str, belongs: Callable[[Record], bool]) -> Mapping[int, tuple[int, int]]:
-    """Return N -> runs that belong, of so many; in the order of N, and only where some do."""
+    """Return N -> (runs that belong, all runs), ordered by N, only where some belong."""
     of_n: dict[int, list[bool]] = {}
     for record in records:
         n = record.levels.get(over)
@@ -174,12 +176,12 @@ def _fairness_kept(frame: Frame, group: Numbered, over: str, confidence: float) 
 
 
 def _kept(frame: Frame, group: Numbered, over: str, confidence: float, text: str, objective: Objective) -> Statement:
-    """Return what is known of an objective; of one for a share of the single pair's, values are those of a pair."""
+    """Return the statement on an objective. Relative objectives (a share of the single pair's) take the values of a pair."""
     [of_n] = numbered(frame, over, per_pair=objective.relative)
     try:
         found = fitting(of_n, over, objective, confidence, frame.unit)
     except TwinbedError as error:
-        return Statement(text, f"nothing can be said: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
+        return Statement(text, f"cannot tell: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
     fit = found.capacity
     return Statement(text, found.statement, True, fit.keeps, fit.fails, objective.relative)
 
@@ -193,7 +195,7 @@ def _points(
     skews: ByRun,
     overlaps: ByRun,
 ) -> Sequence[AtN]:
-    """Return what was measured at each N, of the complete runs, with a rate or without."""
+    """Return the measurements of complete runs at each N, also of runs without a rate."""
     runs_of: dict[int, list[str]] = {}
     for record in made:
         n = record.levels.get(over)
@@ -218,8 +220,7 @@ def _points(
 
 
 def _stages(tables: Tables) -> Mapping[str, ByRun]:
-    """Return run -> stage -> packets, over all pairs and directions; a stage of which no counter tells is not 0 but adds
-    nothing."""
+    """Return run -> stage -> packets, over all pairs and directions. A stage without a counter adds nothing, and is not 0."""
     table = tables.table("losses")
     packets_of: dict[str, dict[str, float]] = {}
     if table.num_rows:

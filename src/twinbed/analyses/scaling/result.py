@@ -1,11 +1,11 @@
-"""How many fit by the objectives of a report: statements about N at once, and the measurements behind them."""
+"""The result of ``scaling``: statements about how many fit by the objectives of a report, and the measurements behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level
 from twinbed.observations.numbered import one_of
 
@@ -20,15 +20,15 @@ class Statement:
     objective: str
     """The objective in words: ``goodput per pair at least 90 % of that at 1 pair``."""
     text: str
-    """The statement; or why nothing can be said."""
+    """The statement, or why there is none."""
     decided: bool
-    """Whether something can be said."""
+    """False if there is no statement."""
     keeps: int | None = None
-    """The largest N shown to keep it."""
+    """The largest N shown to keep the objective."""
     fails: int | None = None
-    """The least N shown not to."""
+    """The least N shown to fail it."""
     of_one: bool = False
-    """Whether it is held against the value at N = 1, which keeps it by definition."""
+    """True if compared with the value at N = 1, which keeps it by definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,25 @@ class AtN:
 
     n: int
     rates: Sequence[float]
-    """The rate of a pair, in the mean of the run, in base units."""
+    """The mean rate of a pair in each run, in base units."""
     losses: Sequence[float] = ()
-    """Shares of what was sent; nothing where none is measured."""
+    """Shares of what was sent; empty if not measured."""
     fairness: Sequence[float] = ()
     skew_s: float | None = None
     """The largest time between the first and the last client's start; None for one client."""
     overlap: float | None = None
-    """The least share of the clients' time in which all of them ran; None for one client, or where it is not known."""
+    """The least share of the clients' time in which all of them ran; None for one client, or if unknown."""
     packets: Mapping[str, float] | None = None
-    """Stage of the loss ledger -> packets, summed over pairs, in the mean of the runs; None without a ledger."""
+    """Stage of the loss ledger -> packets, summed over pairs, mean over runs; None without a ledger."""
 
     @property
     def runs(self) -> int:
-        """Those of which something is known."""
+        """Return the number of runs with a measurement."""
         return max(len(self.rates), len(self.losses), len(self.fairness))
 
     @property
     def lost(self) -> float:
-        """Packets that the ledger saw sent and not received."""
+        """Return the packets that the ledger saw sent and not received."""
         return (self.packets or {}).get("sent", 0.0) - (self.packets or {}).get("received", 0.0)
 
 
@@ -68,36 +68,36 @@ class LevelScaling:
     points: Sequence[AtN]
     """The points in the order of N."""
     failed: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """N -> runs that failed, of so many that were made; in the order of N, and only where some did."""
+    """N -> (failed runs, all runs), ordered by N, only where some failed."""
     unrated: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """N -> complete runs without a rate of all pairs, as where a client was lost, of so many; only where there are some."""
+    """N -> (complete runs without a rate of all pairs, such as after losing a client; all runs), only where there are some."""
 
     @property
     def single(self) -> float | None:
-        """The mean rate at N = 1."""
+        """Return the mean rate at N = 1."""
         values = [point.rates for point in self.points if point.n == 1 and point.rates]
         return sum(values[0]) / len(values[0]) if values else None
 
     @property
     def keeps(self) -> int | None:
-        """The largest N shown to keep every objective; None where there is none."""
+        """Return the largest N shown to keep every objective; None where there is none."""
         kept = [each.keeps or 0 for each in self.statements if each.decided]
         return min(kept, default=0) or None
 
     @property
     def tested(self) -> int:
-        """The largest N with a complete run."""
+        """Return the largest N with a complete run."""
         return self.points[-1].n
 
     @property
     def rated(self) -> int:
-        """The largest N with a rate."""
+        """Return the largest N with a rate."""
         return max(point.n for point in self.points if point.rates)
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
-    """What the section is made of."""
+class Scaling(Cautioned):
+    """The statements and measurements of all combinations of levels."""
 
     over: str
     """The factor that is N."""
@@ -108,15 +108,13 @@ class Scaling:
     groups: Sequence[LevelScaling]
     most_loss: float | None = None
     """The objective's share; None where no loss is measured."""
-    cautions: Sequence[Caution] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def numbers(self) -> int:
-        """The fewest N with a rate that a combination of levels has."""
+        """Return the smallest number of N with a rate, over combinations of levels."""
         return min(sum(bool(point.rates) for point in group.points) for group in self.groups)
 
     @property
     def one(self) -> str:
-        """What N counts: ``pair``."""
+        """Return the noun that N counts: ``pair``."""
         return one_of(self.over)

@@ -1,4 +1,4 @@
-"""How many fit, as a section: what to do, what is known of each objective, and the numbers."""
+"""Write how many fit as a section: what to do, the statement on each objective, and the numbers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from twinbed.show.table import Column, Of, Table, cell_columns
 from twinbed.show.words import cell_title, heading, metric_name
 
 LEAST = 2
-"""Runs of a number of which something is said."""
+"""Runs that a statement about a number needs."""
 EXPLAINED = "unexplained"
 ENDS = ("sent", "received", EXPLAINED)
 """Rows of a ledger that are no stage."""
 NOTE = (
-    "Each number is tested by itself, from the least on, and none that was not tested is named. Other objectives: twinbed"
+    "Each number is tested by itself, from the smallest on; only tested numbers are named. For other objectives: twinbed"
     " analyse capacity."
 )
 
 
 def section(scaling: Scaling) -> Section:
-    """Return what there is to say of how many fit."""
+    """Return the section of how many fit."""
     advice = tuple(recommendations(scaling))
     return Section(
         "fitting",
@@ -41,12 +41,12 @@ def section(scaling: Scaling) -> Section:
             _numbers(scaling),
             _losses(scaling),
         ),
-        kicker=f"{share(scaling.confidence)} sure of what is named",
+        kicker=f"Confidence {share(scaling.confidence)}",
     )
 
 
 def recommendations(scaling: Scaling) -> Iterator[str]:
-    """Yield what to do, a sentence for each combination of levels."""
+    """Yield a sentence of advice for each combination of levels."""
     for group in scaling.groups:
         where = f"{cell_title(group.levels)}: " if group.levels else ""
         yield heading(f"{where}{_advice(scaling, group)}.")
@@ -56,34 +56,34 @@ def _advice(scaling: Scaling, group: LevelScaling) -> str:
     one, sure = scaling.one, share(scaling.confidence)
     decided = [each for each in group.statements if each.decided]
     if not decided:
-        return "no number can be recommended"
-    undecided = "" if len(decided) == len(group.statements) else " (of the others nothing can be said)"
-    objectives = " and ".join(each.objective for each in decided) + undecided
-    surely = f"at least {sure} sure{' of each' if len(decided) > 1 else ''}: {objectives}"
+        return "cannot recommend a number: no objective could be tested"
+    open_ones = "" if len(decided) == len(group.statements) else " (other objectives: cannot tell)"
+    objectives = " and ".join(each.objective for each in decided) + open_ones
+    surely = f"with {sure} confidence{' each' if len(decided) > 1 else ''}: {objectives}"
     if group.keeps is None:
         return f"no number of {one}s is shown to keep {objectives}"
     counted = _counted(group.keeps, one)
     if group.keeps == 1 and all(each.of_one for each in decided):
-        return f"more than {counted} at once is not shown to keep {objectives}"
+        return f"run {counted} at a time: more is not shown to keep {objectives}"
     if group.keeps == group.tested and max((*group.failed, *group.unrated), default=0) <= group.tested:
         return f"all {counted} that were tested fit, {surely}"
     return f"run at most {counted} at once, {surely}"
 
 
 def statements(scaling: Scaling) -> Iterator[str]:
-    """Yield each objective of each combination, with what is known of it."""
+    """Yield the statement on each objective of each combination, then failed and incomplete runs."""
     for group in scaling.groups:
         where = f"{cell_title(group.levels)}, " if group.levels else ""
         for each in group.statements:
             yield heading(f"{where}{each.objective}: {each.text}.")
         for n, (failed, of) in group.failed.items():
-            rest = "nothing is said of it" if of - failed < LEAST else "what is said is of the others"
-            yield heading(f"{where}at {_counted(n, scaling.one)} {failed} of {of} runs failed: {rest}.")
+            rest = "too few complete runs for a statement" if of - failed < LEAST else "statements use the others"
+            yield heading(f"{where}{failed} of {of} runs failed at {_counted(n, scaling.one)}: {rest}.")
         for n, (unrated, of) in group.unrated.items():
             rate = metric_name(scaling.rate)
             yield heading(
-                f"{where}at {_counted(n, scaling.one)} {unrated} of {of} runs have no {rate} of all {scaling.one}s: they count"
-                f" in what is said of other metrics, not of {rate}."
+                f"{where}{unrated} of {of} runs at {_counted(n, scaling.one)} lack {rate} of some {scaling.one}: they are used"
+                f" for other metrics, not for {rate}."
             )
 
 
@@ -124,7 +124,7 @@ def _of_single(record: Row) -> float | None:
 
 
 def _numbers(scaling: Scaling) -> Table:
-    """Return each number of pairs with its means. Readers get the columns of which something is known."""
+    """Return each number of pairs with its means. Readers get the columns that have values."""
     records, one = _points(scaling), scaling.one
     scale, together = draw.scales(scaling)
     overlaps = any(record.each.overlap is not None for record in records)
@@ -156,7 +156,7 @@ def _numbers(scaling: Scaling) -> Table:
     )
     caption = "Means over runs. Start skew: the largest time between the first and the last client's start."
     if overlaps:
-        caption += " All ran together: the least share of the clients' time in which all of them ran."
+        caption += " All ran together: the smallest share of the clients' time in which all of them ran."
     return Table("numbers", f"Each number of {one}s", caption, columns, records)
 
 
@@ -188,8 +188,8 @@ def _losses(scaling: Scaling) -> Table:
         Column(head="of the lost", format=percent, value=unexplained),
     )
     caption = (
-        "IP packets of UDP, summed over all pairs, in the mean of the runs; each place's own counter. Unexplained is what none"
-        " of them accounts for. Stages that dropped nothing are left out."
+        "UDP packets (IP), summed over all pairs, mean over runs, by each place's own counter. Unexplained: lost packets that"
+        " no counter has. Stages that dropped nothing are left out."
     )
     lost = any(record.each.lost > 0 for record in ledgers)
     return Table("losses", "Where packets were lost", caption, columns, ledgers if lost else ())

@@ -1,4 +1,4 @@
-"""Figures: the time of connections by what holds their senders up, and congestion windows over time."""
+"""Draw the time of connections by the reason for which their senders wait, and congestion windows over time."""
 
 from __future__ import annotations
 
@@ -32,18 +32,15 @@ REASONS = {
 }
 HEIGHT = 130
 MOST_LABEL = 220
-BARS = (
-    "The time of connections by what holds their senders up; of the time with something to send alone, where the rest is not "
-    "known."
-)
+BARS = "The time of connections by the reason for waiting. If idle time is unknown: only the time with something to send."
 LINES = (
-    "The congestion window over time, of the connection of each run that had the most bytes acknowledged: every run thin, the "
-    "one whose mean is in the middle bold."
+    "The congestion window over time, for the connection of each run with the most acknowledged bytes. Thin: every run. Bold: "
+    "the run with the median mean."
 )
 
 
 def reasons(result: Senders) -> tuple[Figure | str, ...]:
-    """Return a panel a cell, a bar a testbed and side."""
+    """Return a panel for each cell, with a bar for each testbed and side."""
     if not any(each.parts() for each in result.limits):
         return ()
     several = len({each.side for each in result.limits}) > 1
@@ -51,7 +48,7 @@ def reasons(result: Senders) -> tuple[Figure | str, ...]:
     def panel(limits: Sequence[Limits]) -> Spec:
         return _reasons(limits, several=several)
 
-    return panelled("what holds senders up", BARS, result.limits, lambda each: cell_title(each.cell), panel)
+    return panelled("why senders wait", BARS, result.limits, lambda each: cell_title(each.cell), panel)
 
 
 def _reasons(limits: Sequence[Limits], *, several: bool) -> Spec:
@@ -97,7 +94,7 @@ def _name(each: Limits, *, several: bool) -> str:
 
 
 def over_time(result: Senders) -> tuple[Figure | str, ...]:
-    """Return a panel a cell and testbed: every run thin, the one in the middle bold. Panels of a cell have one scale."""
+    """Return a panel for each cell and testbed: every run thin, the middle one bold. Panels of a cell have one scale."""
     most: dict[str, float] = {}
     for each in result.windows:
         cell = cell_title(each.cell)
@@ -115,7 +112,7 @@ def over_time(result: Senders) -> tuple[Figure | str, ...]:
 def _over_time(windows: Sequence[Window], testbeds: Sequence[str], most: float) -> Spec:
     testbed = windows[0].testbed
     colour = SERIES[list(testbeds).index(testbed) % len(SERIES)] if testbed in testbeds else INK
-    x = axis("seconds", "s since its first sample", {"nice": False}, tickCount=5, grid=False, titleAnchor="end")
+    x = axis("seconds", "seconds since the first sample", {"nice": False}, tickCount=5, grid=False, titleAnchor="end")
     y = axis("cwnd", "segments", {"domain": [0, most]}, tickCount=3, minExtent=40)
 
     def line(median: bool, **mark: float) -> Spec:

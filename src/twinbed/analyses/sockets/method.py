@@ -1,8 +1,8 @@
-"""The analysis ``sockets``: what holds senders up on each testbed, and their congestion windows over time.
+"""The analysis ``sockets``: why senders wait on each testbed, and their congestion windows over time.
 
-In: the table ``sockets`` and the metrics of the instrument of that name.  Out, for each cell, testbed and side that sends: the
-share of connections' time that each reason takes, as means over runs; and of each run the congestion window of the connection
-that had the most bytes acknowledged.  Definitions and sources: docs/sockets.md.
+In: the table ``sockets`` and the metrics of that instrument.  Out, for each cell, testbed and sending side: the share of
+connections' time for each reason, as means over runs.  Also, for each run, the congestion window of the connection with the
+most acknowledged bytes.  Definitions and sources: docs/sockets.md.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 SIDES = ("client", "server")
 SENDS = 0.1
-"""Share of the bytes from which on a side is one that sends."""
+"""A side with at least this share of the bytes counts as sending."""
 POINTS = 160
-"""Of a window over time, at most."""
+"""The most points of a window over time."""
 OF_LIMITS = {
     "application": metrics.APPLICATION_LIMITED,
     "rwnd": metrics.RWND_LIMITED,
@@ -47,26 +47,26 @@ End = tuple[str, str, int]
 
 
 class SocketsAnalysis(Analysis[NoSettings, Senders]):
-    """What holds TCP senders up: the application, the receive window, the send buffer, or the network?
+    """Why do TCP senders wait: for the application, the receive window, the send buffer, or the network?
 
     The study needs the instrument sockets.
 
     \b
-    twinbed analyse sockets results/
-    twinbed analyse sockets results/ -o sockets.html             as a page, with congestion windows over time
-    twinbed analyse sockets results/ --table windows -o w.csv    the windows as rows
+      twinbed analyse sockets results/
+      twinbed analyse sockets results/ -o sockets.html             as a page, with congestion windows over time
+      twinbed analyse sockets results/ --table windows -o w.csv    congestion windows as rows
     """
 
     name = "sockets"
     params = NoSettings
-    epilog = "docs/sockets.md says how each reason is measured."
+    epilog = "docs/sockets.md explains how each reason is measured."
     table_names = ("limits", "windows")
     is_in_reports = True
 
     def run(self, source: Tables, params: NoSettings | None = None) -> Senders:
         table = source.table("sockets")
         if not table.num_rows:
-            raise TwinbedError(f"{source.shown} has no samples of sockets", advice="the instrument sockets takes them")
+            raise TwinbedError(f"{source.shown} has no samples of sockets", advice="run the study with instruments: [sockets]")
         records = complete(source)
         bytes_of = _bytes(table)
         sampled = {run for run, _, _ in bytes_of}
@@ -80,7 +80,12 @@ class SocketsAnalysis(Analysis[NoSettings, Senders]):
         left = sum(record.id not in sampled for record in records)
         left_out = {"runs without a sample of a socket": left} if left else {}
         return Senders(
-            tuple(limits), tuple(windows), source.outline.reference, source.outline.testbeds, tuple(_cautions(limits)), left_out
+            tuple(limits),
+            tuple(windows),
+            source.outline.reference,
+            source.outline.testbeds,
+            cautions=tuple(_cautions(limits)),
+            left_out=left_out,
         )
 
     def section(self, result: Senders) -> Section:
@@ -91,13 +96,13 @@ class SocketsAnalysis(Analysis[NoSettings, Senders]):
 
 
 def _bytes(table: pa.Table) -> dict[End, float]:
-    """Return the bytes acknowledged on each end of a connection; 0 where the kernel does not say."""
+    """Return the bytes acknowledged on each end of a connection; 0 if the kernel does not report them."""
     ends = table.group_by(["run", "host", "socket"]).aggregate([("bytes_acked", "max")])
     return {(row["run"], row["host"], row["socket"]): row["bytes_acked_max"] or 0 for row in ends.to_pylist()}
 
 
 def _largest(bytes_of: Mapping[End, float]) -> list[End]:
-    """Return the end with the most bytes of each run."""
+    """Return the end with the most bytes in each run."""
     of_run: dict[str, End] = {}
     for end in sorted(bytes_of, key=lambda end: (-bytes_of[end], end)):
         of_run.setdefault(end[0], end)
@@ -181,7 +186,7 @@ def _windows(
 
 
 def _thinned(seconds: Sequence[float], cwnd: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """At most POINTS: the last sample of each equal part of the time, as a mean would show windows that there never were."""
+    """Return at most POINTS samples: the last of each equal part of the time. Means would show windows that never existed."""
     width = seconds[-1] / POINTS
     if len(seconds) <= POINTS or width == 0:
         return tuple(seconds), tuple(cwnd)

@@ -1,17 +1,17 @@
-"""What ``sockets`` returns."""
+"""The result of ``sockets``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.run import Level
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What holds one side's senders up in one cell on one testbed: means over its runs and hosts. None is not known."""
+    """The reasons for which one side's senders wait in one cell on one testbed: means over runs and hosts, None if unknown."""
 
     cell: Mapping[str, Level]
     testbed: str
@@ -19,20 +19,20 @@ class Limits:
     """``client`` or ``server``."""
     runs: int
     application: float | None
-    """Of connections' time: with nothing to send."""
+    """The share of connections' time with nothing to send."""
     rwnd: float | None
+    """A share of the time with something to send, as ``sndbuf`` and ``network``."""
     sndbuf: float | None
     network: float | None
-    """Of the time with something to send."""
     cwnd: float | None
     """Segments."""
     srtt_s: float | None
     seen: float | None
-    """Share of connections with a sample."""
+    """The share of connections with a sample."""
 
     def parts(self) -> Mapping[str, float]:
-        """Return the share of connections' time that each reason takes; of the time with something to send, where the rest is
-        not known. Nothing where no reason is known."""
+        """Return reason -> its share of connections' time, or of the time with something to send if the rest is unknown. Empty
+        if no reason is known."""
         if self.rwnd is None or self.sndbuf is None or self.network is None:
             return {}
         idle = {} if self.application is None else {"application": self.application}
@@ -42,28 +42,25 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The congestion window over time of the connection of a run that had the most bytes acknowledged."""
+    """The congestion window over time, for the connection of a run with the most acknowledged bytes."""
 
     cell: Mapping[str, Level]
     testbed: str
     run: str
     host: str
     median: bool
-    """Whether it is the run of its cell and testbed whose mean is in the middle."""
+    """True for the run with the median mean, in its cell and testbed."""
     seconds: tuple[float, ...]
-    """Since its first sample."""
+    """Since the first sample."""
     cwnd: tuple[float, ...]
     """Segments."""
 
 
 @dataclass(frozen=True, slots=True)
-class Senders:
+class Senders(Cautioned):
     limits: tuple[Limits, ...]
     windows: tuple[Window, ...]
     reference: str | None
-    """The testbed that the others are held against."""
+    """The testbed that others are compared with."""
     testbeds: tuple[str, ...] = ()
-    """In the order of the study."""
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs that are not in it."""
+    """Ordered as in the study."""

@@ -1,34 +1,35 @@
-"""What holds senders up as a section: a sentence, a row for each testbed, and congestion windows over time."""
+"""Write why senders wait as a section: a sentence, a row for each testbed, and congestion windows over time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from twinbed.analyses.sockets import draw
-from twinbed.analyses.sockets.result import Limits, Senders
+from twinbed.analyses.sockets.result import Senders
+from twinbed.show.numbers import joined
 from twinbed.show.quantities import number, unit_scale
 from twinbed.show.section import Section
 from twinbed.show.table import Column, Table, cell_columns, plain
 from twinbed.show.words import at_cell
 
-TITLE = "What holds senders up"
+TITLE = "Why senders wait"
 WORTH_SAYING = 0.1
-"""Of connections' time."""
+"""The share of connections' time from which a difference is reported."""
 CAPTION = (
-    "What holds senders up: application, the share of a connection's time in which it has nothing to send; the other three are "
-    "shares of the rest, by the kernel's own account (tcp_info). Means over runs of the sides that send; cwnd (segments) and "
-    "round-trip time are over the time in which there is something to send."
+    "Application: the share of a connection's time with nothing to send. The other three are shares of the rest, by the "
+    "kernel's own account (tcp_info). Means over runs, for the sides that send. cwnd (segments) and srtt (round-trip time) "
+    "cover only the time with something to send."
 )
 
 
 def section(result: Senders) -> Section:
-    """Return what there is to say of what holds senders up."""
+    """Return the section of why senders wait."""
     figures = (*draw.reasons(result), *draw.over_time(result))
     return Section("sockets", TITLE, sentence(result), (limits(result), windows(result), *figures), kicker="TCP connections")
 
 
 def limits(result: Senders) -> Table:
-    """Return a row a cell, testbed and side."""
+    """Return a row for each cell, testbed and side."""
     scale = unit_scale("s", [each.srtt_s for each in result.limits])
     columns = (
         *cell_columns(result.limits),
@@ -47,7 +48,7 @@ def limits(result: Senders) -> Table:
 
 
 def windows(result: Senders) -> Table:
-    """Return a row a point of a congestion window over time, for programs."""
+    """Return a row for each point of a congestion window over time, for programs."""
     rows = [
         {
             **each.cell,
@@ -69,20 +70,28 @@ def _percent(part: float) -> str:
 
 
 def sentence(result: Senders) -> str:
-    """Return the main reason on each testbed; two where they differ between cells."""
-    testbeds: dict[str, list[str]] = {}
+    """Return the main reason on each testbed with its shares over cells and sides; two if cells differ."""
+    shares: dict[str, dict[str, list[float]]] = {}
     for each in result.limits:
-        main = _main(each)
-        if main and each.testbed not in testbeds.setdefault(main, []):
-            testbeds[main].append(each.testbed)
-    said = [f"the {reason} ({', '.join(names)})" for reason, names in testbeds.items()]
-    if not said:
-        return "It is not known what holds senders up."
-    return " ".join([f"Senders are held up most by {', '.join(said)}.", *_difference(result)])
+        if parts := each.parts():
+            main = max(parts, key=lambda reason: parts[reason])
+            shares.setdefault(main, {}).setdefault(each.testbed, []).append(parts[main])
+    if not shares:
+        return "Cannot tell why senders wait: no run has samples of all reasons."
+    reasons = [
+        f"the {reason} ({', '.join(f'{name} {_range(parts)}' for name, parts in by_testbed.items())} of the time)"
+        for reason, by_testbed in shares.items()
+    ]
+    return " ".join([f"Senders wait most for {joined(reasons)}.", *_difference(result)])
+
+
+def _range(parts: Sequence[float]) -> str:
+    low, high = f"{100 * min(parts):.0f}", f"{100 * max(parts):.0f}"
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def _difference(result: Senders) -> Iterator[str]:
-    """Yield the reason that takes most more than on the reference, where that is more than a little."""
+    """Yield the reason that exceeds the reference's share most, if by at least WORTH_SAYING."""
     of_reference = {(repr(each.cell), each.side): each.parts() for each in result.limits if each.testbed == result.reference}
     gains = [
         (part - reference[reason], each, reason, part, reference[reason])
@@ -94,11 +103,6 @@ def _difference(result: Senders) -> Iterator[str]:
     for gain, each, reason, part, there in sorted(gains, key=lambda found: -found[0])[:1]:
         if gain >= WORTH_SAYING:
             yield (
-                f"The largest difference: on {each.testbed}{at_cell(each.cell)} the {reason} takes {100 * part:.0f} % of the "
-                f"time, on {result.reference} {100 * there:.0f} %."
+                f"The largest difference: the {reason} takes {100 * part:.0f} % of the time on {each.testbed}"
+                f"{at_cell(each.cell)}, and {100 * there:.0f} % on {result.reference}."
             )
-
-
-def _main(each: Limits) -> str | None:
-    parts = each.parts()
-    return max(parts, key=lambda reason: parts[reason]) if parts else None

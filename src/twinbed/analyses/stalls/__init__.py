@@ -1,1 +1,1 @@
-"""Stalls: when connections stood still, for how long, and what happened then."""
+"""Stalls of connections: when, for how long, and what happened then."""

@@ -1,7 +1,7 @@
-"""The analysis ``stalls``: each time that a connection stood still, where, and what else happened then.
+"""The analysis ``stalls``: each stall of a connection, where it was, and what else happened then.
 
-In: the tables ``stalls``, ``exchanges``, ``connections`` and ``kernel_messages``, and cautions.  Out: a row for each stall of a
-connection; what a client's link and its server's both saw is one.  Definitions: docs/stalls.md.
+In: the tables ``stalls``, ``exchanges``, ``connections`` and ``kernel_messages``, and cautions.  Out: a row for each stall; a
+stall that a client's link and its server's both saw is one.  Definitions: docs/stalls.md.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from twinbed.observations.samples import cell_of
 from twinbed.show.section import Section
 
 NEAR_S = 1.0
-"""Kernel messages up to so long before or after a stall are shown beside it."""
+"""Kernel messages up to this long before or after a stall are shown with it."""
 SIDES = {"originator": "client", "responder": "server"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the analysis takes of a row of the table ``stalls``."""
+    """The columns of the table ``stalls`` that are used."""
 
     run: str
     link: str
@@ -56,23 +56,23 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Message:
     host: str
     time_ns: int
     text: str
 
 
 class StallsAnalysis(Analysis[NoSettings, StallsFound]):
-    """When did connections stand still, for how long, where, and what did the kernels say?
+    """When did connections stall, for how long, where, and what did the kernels report?
 
     \b
-    twinbed analyse stalls results/
-    twinbed analyse stalls results/ --table messages -o messages.csv    what kernels said near them
+      twinbed analyse stalls results/
+      twinbed analyse stalls results/ --table messages -o messages.csv    kernel messages near them
     """
 
     name = "stalls"
     params = NoSettings
-    epilog = "docs/stalls.md says what counts as a stall."
+    epilog = "docs/stalls.md defines a stall."
     table_names = ("stalls", "messages")
     is_in_reports = True
 
@@ -85,9 +85,9 @@ class StallsAnalysis(Analysis[NoSettings, StallsFound]):
             if row["run"] in records
         ]
         requests, begun = _requests(source, rows), _begun(source, rows)
-        messages: dict[str, list[_Said]] = defaultdict(list)
-        for run, *said in read(source, "kernel_messages", "run", "host", "time_ns", "text"):
-            messages[run].append(_Said(*said))
+        messages: dict[str, list[_Message]] = defaultdict(list)
+        for run, *message in read(source, "kernel_messages", "run", "host", "time_ns", "text"):
+            messages[run].append(_Message(*message))
         stalls = [
             _stalled(records[group[0].run], group, requests, begun, messages[group[0].run])
             for group in _groups(sorted(rows, key=lambda row: (row.start_ns, row.link)))
@@ -104,7 +104,7 @@ class StallsAnalysis(Analysis[NoSettings, StallsFound]):
 
 
 def _groups(rows: Sequence[_Seen]) -> Iterator[list[_Seen]]:
-    """Yield what both links of a connection saw at one time, together."""
+    """Yield the rows of one stall: what both links of a connection saw at the same time."""
     groups: list[list[_Seen]] = []
     open_groups: dict[tuple[object, ...], list[_Seen]] = {}
     for row in rows:
@@ -125,9 +125,9 @@ def _stalled(
     group: Sequence[_Seen],
     requests: Mapping[tuple[str, str], Sequence[tuple[int, int]]],
     begun: Mapping[tuple[str, str], int],
-    messages: Sequence[_Said],
+    messages: Sequence[_Message],
 ) -> Stalled:
-    """Return one stall as the client's link saw it, where that did."""
+    """Return one stall, as the client's link saw it if it did."""
     row = min(group, key=lambda each: (not each.link.startswith("client"), each.link))
     link, start, end = row.place, row.start_ns, row.end_ns
     under_way = None
@@ -162,7 +162,7 @@ def _stalled(
 
 
 def _place(group: Sequence[_Seen]) -> str | None:
-    """Return where it got stuck, by what of the retransmissions and answers either link saw."""
+    """Return where the connection got stuck, from the retransmissions and answers that each link saw."""
     by_side = {"client" if row.link.startswith("client") else "server": row for row in group}
     if len(by_side) != 2:
         return None
@@ -180,12 +180,12 @@ def _place(group: Sequence[_Seen]) -> str | None:
 def _requests(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], list[tuple[int, int]]]:
     """Return the begin and end of each request on each link that stalled. A request without an end never had one."""
     wanted = {row.place for row in rows}
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    requests: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for run, link, start, seconds in read(source, "exchanges", "run", "link", "start_ns", "duration_s") if wanted else ():
         if (run, link) in wanted and start is not None:
             end = 1 << 63 if seconds is None else start + round(1e9 * seconds)
-            found.setdefault((run, link), []).append((start, end))
-    return found
+            requests.setdefault((run, link), []).append((start, end))
+    return requests
 
 
 def _begun(source: Tables, rows: Sequence[_Seen]) -> dict[tuple[str, str], int]:

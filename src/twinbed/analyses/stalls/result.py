@@ -1,11 +1,11 @@
-"""What the analysis ``stalls`` returns."""
+"""The result of the analysis ``stalls``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Caution, Cautioned
 from twinbed.model.run import Level
 
 
@@ -19,7 +19,7 @@ class KernelMessage:
 
 @dataclass(frozen=True, slots=True)
 class Stalled:
-    """One connection that stood still, as seen on one link, or on a client's and its server's."""
+    """One stall of a connection, as one link saw it, or a client's and its server's."""
 
     run: str
     cell: Mapping[str, Level]
@@ -30,7 +30,7 @@ class Stalled:
     server: str
     start_ns: int
     since_s: float
-    """From the first packet of the link's connections."""
+    """The start of the stall, since the first packet of the link's connections."""
     duration_s: float
     waiting: str
     """client or server: the end whose data is unacknowledged."""
@@ -41,19 +41,17 @@ class Stalled:
     reason: str
     ended_by: str
     place: str | None
-    """path, path_back, receiver or sender; None where not both links of the connection were captured."""
+    """path, path_back, receiver or sender; None unless both links of the connection were captured."""
     requests: int | None
-    """Under way on the link at some time of it; None where single requests are not known."""
+    """Requests under way on the link during the stall; None where single requests are not known."""
     messages: tuple[KernelMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class StallsFound:
+class StallsFound(Cautioned):
     stalls: tuple[Stalled, ...] = ()
-    """In the order of their starts."""
+    """Ordered by start."""
     runs: int = 0
     """Complete runs whose connections or pace are known."""
     pauses: tuple[Caution, ...] = ()
-    """What each client's pauses come to, those that only its pace shows included."""
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    """The pauses of each client, also those that only its pace shows."""

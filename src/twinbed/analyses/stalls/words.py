@@ -1,4 +1,4 @@
-"""Stalls as a section: a sentence, a table of the stalls, and what kernels said near them."""
+"""Write stalls as a section: a sentence, a table of the stalls, and kernel messages near them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from twinbed.analyses.stalls.result import StallsFound
+from twinbed.model.amount import amount
 from twinbed.show.section import Section
 from twinbed.show.table import Column, Table, cell_columns
 
 CAPTION = (
-    "When connections stood still: from the first packet on the link; who waits for an acknowledgement, of how many bytes; how "
-    "often it was sent again; requests that were under way; where it got stuck, where both links were captured."
+    "Start: seconds since the first packet on the link. Waits: the end that waits for an acknowledgement of so many bytes. "
+    "Requests: those under way. Stuck: known only if both links of the connection were captured."
 )
 REASONS = {"unanswered": "unanswered", "zero_window": "closed window"}
 PLACES = {
@@ -23,13 +24,13 @@ PLACES = {
 
 
 def section(result: StallsFound) -> Section:
-    """Return what there is to say of stalls."""
+    """Return the section of stalls."""
     return Section(
         "stalls",
         "Stalls",
         sentence(result),
-        (stalls(result), messages(result), tuple(_spoken(result))),
-        kicker="When connections stood still, and what kernels said",
+        (stalls(result), messages(result), tuple(_messages_near(result))),
+        kicker="When connections stalled, and what kernels reported",
     )
 
 
@@ -46,8 +47,8 @@ def stalls(result: StallsFound) -> Table:
         Column(head="waits", value=attrgetter("waiting")),
         Column(head="why", value=lambda stall: REASONS[stall.reason] + _to_the_end(stall.ended_by)),
         Column(head="stuck", value=lambda stall: PLACES.get(stall.place)),
-        Column("since_s", "at", "s", ".3f"),
-        Column("duration_s", "for", "s", ".3f"),
+        Column("since_s", "start", "s", ".3f"),
+        Column("duration_s", "length", "s", ".3f"),
         Column("waiting"),
         Column("unacknowledged_bytes", "bytes", format="d"),
         Column("retransmissions"),
@@ -80,25 +81,22 @@ def _to_the_end(ended_by: str) -> str:
 
 
 def sentence(result: StallsFound) -> str:
-    """Return how many connections stood still, and the longest."""
+    """Return how many connections stalled, and the longest stall."""
     if not result.stalls and result.pauses:
-        runs = len({each.subject for each in result.pauses})
-        paused = f"{runs} run{'s' if runs > 1 else ''} paused"
-        return f"No connection is known to have stood still; {paused}, by what requests or intervals show."
+        runs = amount(len({each.subject for each in result.pauses}), "run")
+        return f"No stall of a connection was seen in packets, but {runs} paused, as requests or intervals show."
+    if not result.stalls and not result.runs:
+        return "Cannot tell whether connections stalled: no run has captures, and none shows its pace."
     if not result.stalls:
-        return f"No connection stood still, in {result.runs} runs whose packets or pace are known."
+        return f"No connection stalled in {amount(result.runs, 'run')} whose packets or pace are known."
     longest = max(result.stalls, key=lambda each: each.duration_s)
-    runs = len({each.run for each in result.stalls})
-    count = len(result.stalls)
-    return (
-        f"{count} stall{'s' if count > 1 else ''} of connections in {runs} run{'s' if runs > 1 else ''}, "
-        f"the longest {longest.duration_s:.3g} s on {longest.testbed}."
-    )
+    count, runs = amount(len(result.stalls), "time"), amount(len({each.run for each in result.stalls}), "run")
+    return f"Connections stalled {count} in {runs}, for up to {longest.duration_s:.3g} s (on {longest.testbed})."
 
 
-def _spoken(result: StallsFound) -> Iterator[str]:
-    """What kernels said near stalls, a line each."""
+def _messages_near(result: StallsFound) -> Iterator[str]:
+    """Yield a line for each kernel message near a stall."""
     for each in result.stalls:
-        for said in each.messages:
-            when = f"{abs(said.after_s):.2f} s {'after' if said.after_s >= 0 else 'before'} the start"
-            yield f"{each.testbed}, stall at {each.since_s:.3f} s: {said.host}'s kernel, {when}: {said.text}"
+        for message in each.messages:
+            when = f"{abs(message.after_s):.2f} s {'after' if message.after_s >= 0 else 'before'} the start"
+            yield f"{each.testbed}, stall at {each.since_s:.3f} s: {message.host}'s kernel, {when}: {message.text}"

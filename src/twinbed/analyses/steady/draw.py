@@ -1,4 +1,4 @@
-"""The rate over the time of a run: a panel for each cell and testbed."""
+"""Draw the rate over the time of a run: a panel for each cell and testbed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twinbed.show.figure import Figure
 from twinbed.show.words import cell_title
 
 HEIGHT = 90
-CAPTION = "The rate over the time of a run: the mean of all runs, and between which they lie; shaded: the warm-up."
+CAPTION = "The rate over the time of a run: the mean of all runs (line) and their range (area). Shaded: the warm-up."
 
 
 def over_time(states: Sequence[Steady]) -> tuple[Figure | str, ...]:

@@ -1,10 +1,10 @@
-"""The analysis ``steady``: what the rate does inside runs, and what comes between them.
+"""The analysis ``steady``: what the rate does inside runs, and how much differs between them.
 
-In: a series of each run: answers that are complete in each of BINS equal parts of its time (table ``exchanges``), or iperf3's
-intervals.  Out, for each cell and testbed: the share of a run that is warm-up and what it does to the mean, the drift of what
-follows, and the spread of runs' means split into what is inside runs and what comes between them, with the best length of a
-run.  A cell whose runs are shown to drift by more than the margin gets a caution: its means are those of no steady state.
-Methods and sources: twinbed.statistics.steady.
+In: a series of each run: the answers complete in each of BINS equal parts of its time (table ``exchanges``), or iperf3's
+intervals.  Out, for each cell and testbed: the share of a run that is warm-up, its effect on the mean, and the drift after it.
+The spread of runs' means is split into a part inside runs and a part between runs; the best length of a run follows.  A cell
+whose runs are shown to drift by more than the margin gets a caution: its means describe no steady state.  Methods and sources:
+twinbed.statistics.steady.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from statistics import fmean
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from twinbed.analyses.steady import words
 from twinbed.analyses.steady.result import Astray, Budget, Share, Steady, SteadyStates
-from twinbed.contracts.analysis import Analysis
-from twinbed.model import units
+from twinbed.contracts.analysis import Analysis, Judged
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
@@ -56,22 +53,13 @@ WORKLOAD = "workload"
 """The phase that measures."""
 
 
-class SteadyParams(BaseModel):
-    """The settings of ``steady``; null takes what the study file says."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    margin: units.Share | None = Field(
-        default=None, gt=0, description="How much drift still counts as none. Default: the study's"
-    )
-    confidence: units.Share | None = Field(
-        default=None, gt=0.5, lt=1, description="Level of intervals and tests. Default: the study's"
-    )
+class SteadyParams(Judged):
+    """The settings of ``steady``: ``margin`` is the drift that still counts as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """What one run does inside."""
+    """The rate over the time of one run."""
 
     record: Record
     rates: Sequence[float]
@@ -82,20 +70,19 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
     """Do runs warm up, do they settle, and how long should they last?
 
     \b
-    twinbed analyse steady results/
-    twinbed analyse steady results/ -o steady.html               as a page, with the rate over time
+      twinbed analyse steady results/
+      twinbed analyse steady results/ -o steady.html               as a page, with the rate over time
     """
 
     name = "steady"
     params = SteadyParams
-    epilog = "docs/steady.md says what is tested, and what to do about it."
+    epilog = "docs/steady.md explains the tests, and what to do about runs that do not settle."
     table_names = ("cells", "series")
     is_in_reports = True
 
     def run(self, source: Tables, params: SteadyParams | None = None) -> SteadyStates:
         params = params or SteadyParams()
-        margin = params.margin if params.margin is not None else source.outline.margin
-        level = params.confidence if params.confidence is not None else source.outline.confidence
+        margin, level = params.judged_by(source.outline)
         records = complete(source)
         name, series = _series(source, records)
         found = [
@@ -106,7 +93,7 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
         left = len(records) - len(series)
         left_out = {f"runs whose series has fewer than {LEAST} values": left} if left else {}
         cautions = tuple(caution for each, settled in found for caution in _caution(each, settled))
-        return SteadyStates(name, margin, tuple(each for each, _ in found), cautions, left_out)
+        return SteadyStates(name, margin, tuple(each for each, _ in found), cautions=cautions, left_out=left_out)
 
     def section(self, result: SteadyStates) -> Section:
         return words.section(result)
@@ -120,9 +107,8 @@ def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Serie
     if series:
         return "intervals", series
     raise TwinbedError(
-        f"{tables.shown} has no series inside its runs",
-        advice=f"the instrument packets gives one of HTTP ({LEAST * PER_BIN} answers a run and more), iperf3 one of {LEAST} "
-        "intervals and more",
+        f"{tables.shown} has no rate over time inside its runs",
+        advice=f"HTTP: the instrument packets and at least {LEAST * PER_BIN} answers a run; iperf3: at least {LEAST} intervals",
     )
 
 
@@ -206,7 +192,7 @@ def _steady(
 
 def _budget(parts: Split, seconds: float, overhead: float) -> Budget:
     best = best_seconds(parts, seconds, overhead)
-    # How short is a matter of the warm-up, which this arithmetic does not know.
+    # How short a run may be also depends on the warm-up, which this arithmetic does not know.
     length = seconds if best is None else max(best, seconds / 2)
     runs, error = in_budget(parts, seconds, overhead, length, HOUR)
     return Budget(parts.deviation, parts.within, parts.between, best, length, runs, error)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 
@@ -18,7 +18,7 @@ class Share:
     interval: Interval | None
     """None for one run."""
     shown: bool
-    """Whether it is shown to be other than 0."""
+    """True if the share is shown to differ from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,27 +28,27 @@ class Astray:
     run: str
     drift: float
     others: float
-    """In their mean."""
+    """The mean drift of the other runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Where the spread of runs' means comes from, as shares of their mean, and what that makes of an hour."""
+    """Where the spread of runs' means comes from, as shares of their mean, and the error that an hour of runs would have."""
 
     deviation: float
-    """Of runs' means."""
+    """The standard deviation of runs' means."""
     within: float
-    """What the series inside runs explain of it."""
+    """The part that the series inside runs explain."""
     between: float
-    """What comes between runs beyond that."""
+    """The part that differs between runs beyond that."""
     best_seconds: float | None
     """How long runs should last for the least error in a given time; None where longer is better."""
     seconds: float
-    """The length that is proposed: the best, but no less than half of what it is; as it is where longer is better."""
+    """The proposed length: the best, but at least half of the present one; the present one where longer is better."""
     runs_an_hour: int
-    """Of that length."""
+    """Runs of that length that fit into an hour."""
     error_in_an_hour: float
-    """The standard error of the mean of those."""
+    """The standard error of their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,33 +59,30 @@ class Steady:
     testbed: str
     runs: int
     seconds: float
-    """That a run's series lasts, in the mean."""
+    """The mean length of a run's series."""
     overhead_s: float
-    """That a run takes besides, in the mean."""
+    """The mean time that a run takes beyond its series."""
     series: tuple[float, ...]
-    """Over time, as shares of each run's own mean, averaged over runs."""
+    """The rate over time as shares of each run's own mean, averaged over runs."""
     least: tuple[float, ...]
+    """The least of any run, at each time; ``most`` likewise."""
     most: tuple[float, ...]
-    """Of single runs."""
     cut: float
     """The share of the series that the warm-up takes, by MSER-5."""
     warm_up: Share
-    """By how much the mean of a run is more without it."""
+    """By how much the mean of a run rises without its warm-up."""
     drift: Share
-    """From the middle of a run to its end."""
+    """The change from the middle of a run to its end."""
     settles: bool | None
-    """False where a drift of more than the margin is shown, true where one is ruled out, None where neither is."""
+    """False: a drift of more than the margin is shown. True: one is ruled out. None: cannot tell."""
     astray: Astray | None
     budget: Budget | None
     """None for one run."""
 
 
 @dataclass(frozen=True, slots=True)
-class SteadyStates:
+class SteadyStates(Cautioned):
     source: str
-    """``exchanges``, answers a second by captures, or ``intervals``, iperf3's."""
+    """``exchanges`` (answers a second, from captures) or ``intervals`` (iperf3's)."""
     margin: float
     cells: tuple[Steady, ...]
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs that are not in it."""

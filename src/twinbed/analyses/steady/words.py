@@ -1,4 +1,4 @@
-"""Steady states as a section: a sentence, a row for each cell and testbed, and the rate over time."""
+"""Write steady states as a section: a sentence, a row for each cell and testbed, and the rate over time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from twinbed.show.section import Section
 from twinbed.show.table import Column, Table, cell_columns, plain
 from twinbed.show.words import at_cell, heading
 
-SETTLES = {True: "yes", False: "no", None: "undecided"}
-SOURCES = {"exchanges": "answers a second, by captures", "intervals": "iperf3's intervals"}
+SETTLES = {True: "yes", False: "no", None: "cannot tell"}
+SOURCES = {"exchanges": "answers a second, from captures", "intervals": "iperf3's intervals"}
 
 
 def section(result: SteadyStates) -> Section:
-    """Return what there is to say of the rate inside runs."""
+    """Return the section of the rate inside runs."""
     items = (cells(result), series(result), *draw.over_time(result.cells))
     kicker = "Warm-up, drift, and how long runs should last"
     return Section("steady", "Inside runs", sentence(result), items, kicker=kicker)
@@ -28,14 +28,14 @@ def cells(result: SteadyStates) -> Table:
         *cell_columns(result.cells),
         Column("testbed", "Testbed"),
         Column("runs", "runs", format="d"),
-        # Programs get that of the runs that are proposed.
+        # Programs get the length of the proposed runs.
         Column("seconds", value="budget.seconds"),
-        Column(head="of", value="seconds", format=duration),
+        Column(head="length", value="seconds", format=duration),
         Column("overhead_seconds", value="overhead_s"),
         Column("cut"),
         Column(head="warm-up", format="s", value=lambda each: f"{100 * each.cut:.0f} %" if each.warm_up.shown else NONE),
         *_share("warm_up"),
-        Column(head="without it", format="s", value=lambda each: _text(each.warm_up) if each.warm_up.shown else NONE),
+        Column(head="mean without it", format="s", value=lambda each: _text(each.warm_up) if each.warm_up.shown else NONE),
         *_share("drift"),
         Column(head="drift", format=_text, value="drift"),
         Column("settles"),
@@ -43,12 +43,12 @@ def cells(result: SteadyStates) -> Table:
         Column("astray", value="astray.run"),
         Column("astray_drift", value="astray.drift"),
         Column("deviation", "sd of runs", value="budget.deviation", format=_percent),
-        Column("within", "inside", value="budget.within", format=_percent),
-        Column("between", "between", value="budget.between", format=_percent),
+        Column("within", "inside runs", value="budget.within", format=_percent),
+        Column("between", "between runs", value="budget.between", format=_percent),
         Column("best_seconds", value="budget.best_seconds"),
         Column("runs_an_hour", value="budget.runs_an_hour"),
         Column("error_in_an_hour", value="budget.error_in_an_hour"),
-        Column(head="an hour", format="s", value=_hour),
+        Column(head="best use of an hour", format="s", value=_hour),
     )
     return Table("cells", "Inside runs", _caption(result), columns, result.cells)
 
@@ -92,24 +92,23 @@ def series(result: SteadyStates) -> Table:
 
 def _caption(result: SteadyStates) -> str:
     return (
-        f"The rate inside runs ({SOURCES[result.source]}). Warm-up: the share of a run that MSER-5 cuts off, and by how much "
-        "the mean is more without it, where that is shown. Drift: from the middle of runs to their end, with its interval. "
-        f"Runs settle where that rules out a drift of more than {share(result.margin)}; they do not where it shows one. The "
-        "deviation of runs' means is split into what is inside runs and what comes between them. An hour: how many runs of "
-        "which length fit into it for the least error of their mean, with what a run takes besides, and two standard errors of "
-        "that mean."
+        f"The rate inside runs ({SOURCES[result.source]}). Warm-up: the share of a run that MSER-5 cuts off, and the change of "
+        "the mean without it, if one is shown. Drift: the change from the middle of runs to their end, with its interval. "
+        f"Settles: yes if the interval rules out a drift of more than {share(result.margin)}, no if it shows one. The standard "
+        "deviation of runs' means (sd) is split into a part inside runs and a part between runs. Best use of an hour: the "
+        "number and length of runs with the least error of their mean, overhead included, and two standard errors of that mean."
     )
 
 
 def sentence(result: SteadyStates) -> str:
-    """Return which cells are in no steady state, and where the warm-up matters."""
-    parts = []
+    """Return how many cells reach no steady state or warm up, and how many cannot tell."""
+    parts, whole = list[str](), len(result.cells)
 
-    def count(said: str, holds: Callable[[Steady], bool]) -> list[Steady]:
-        found = [each for each in result.cells if holds(each)]
-        if found:
-            parts.append(f"in {len(found)} of {len(result.cells)} cells {said}")
-        return found
+    def count(finding: str, holds: Callable[[Steady], bool]) -> list[Steady]:
+        cells = [each for each in result.cells if holds(each)]
+        if cells:
+            parts.append(f"{finding} in {len(cells)} of {whole} cells")
+        return cells
 
     count("runs never settle", lambda each: each.settles is False)
     count("one run drifts unlike the others", lambda each: each.astray is not None and each.settles is not False)
@@ -117,5 +116,8 @@ def sentence(result: SteadyStates) -> str:
     if warm := count(moved, lambda each: each.warm_up.shown and abs(each.warm_up.mean) > result.margin / 10):
         most = max(warm, key=lambda each: abs(each.warm_up.mean))
         parts[-1] += f", most on {most.testbed}{at_cell(most.cell)}: {_text(most.warm_up)} without it"
-    nothing = f"no cell is shown to drift by more than {share(result.margin)}, or to warm up"
-    return f"{heading('; '.join(parts) or nothing)}."
+    if not parts:
+        parts.append(f"no cell is shown to drift by more than {share(result.margin)}, or to warm up")
+    if unknown := sum(each.settles is None for each in result.cells):
+        parts.append(f"{unknown} of {whole} cells cannot tell whether runs settle: longer runs or more replicates would")
+    return f"{heading('; '.join(parts))}."

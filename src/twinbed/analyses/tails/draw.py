@@ -1,4 +1,4 @@
-"""The tail as figures: what share of requests takes longer, on logarithmic axes, and the shift function."""
+"""Draw the tail: the share of requests that take longer, on logarithmic axes, and the shift function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def survival(result: Tails) -> tuple[Figure | str, ...]:
     def panel(tails: Sequence[Tail]) -> Spec:
         return _survival(tails, _testbeds(result))
 
-    caption = "What share of requests takes longer than a time."
+    caption = "The share of requests that take longer than a given time, by testbed."
     return panelled("times of requests tails", caption, result.tails, lambda each: cell_title(each.cell), panel, MOST_CELLS)
 
 
@@ -34,7 +34,8 @@ def shift(result: Tails) -> tuple[Figure | str, ...]:
     def panel(shifts: Sequence[Shift]) -> Spec:
         return _shift(shifts, _testbeds(result), result.margin)
 
-    name, caption = "times of requests shift function", f"Each quantile against {result.reference}."
+    name = "times of requests shift function"
+    caption = f"Ratio of each quantile to {result.reference}'s, with its interval. The band is the margin."
     return panelled(name, caption, result.shifts, lambda each: cell_title(each.cell), panel, MOST_CELLS)
 
 

@@ -1,14 +1,14 @@
-"""The analysis ``tails``: the times of single requests, by their quantiles, against the reference testbed.
+"""The analysis ``tails``: quantiles of the times of single requests, compared with the reference testbed.
 
-In: one row a request, from captures (``exchanges``: from a request's first packet to its answer's last, on the client's link)
-or as the load generator wrote it (``requests``: whole milliseconds of ab).  Out: each quantile of each cell, with its ratio to
-the reference's.  Requests of one run share its state, so that the run is the unit: each run has its own quantile (Harrell and
-Davis), and the quantiles of runs are compared as any other metric is, by their logarithms, within blocks where the study says
-so.  A quantile of few requests is biased towards the middle: a run needs BEYOND requests above it.
+In: one row a request.  The rows come from captures (``exchanges``: from a request's first packet to its answer's last, on the
+client's link) or from the load generator (``requests``: whole milliseconds of ab).  Out: each quantile of each cell, with its
+ratio to the reference's.  Requests of one run share its state, so the run is the unit.  Each run has its own quantile (Harrell
+and Davis).  Quantiles of runs are compared as any other metric: by logarithms, within blocks where the study says so.  A
+quantile of few requests is biased towards the middle: a run needs BEYOND requests above it.
 
 The quantiles over all deciles and on to P99.9 are the shift function (Doksum 1974, Ann. Stat. 2:267; Wilcox and Erceg-Hurn
-2012, J. Appl. Stat. 39:2655), here of ratios.  Verdicts are of VERDICTS alone; those of "different" have Holm's correction over
-all of them.
+2012, J. Appl. Stat. 39:2655), here of ratios.  Only the quantiles in VERDICTS get a verdict, with Holm's correction over all
+verdicts.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from twinbed.analyses.tails import words
 from twinbed.analyses.tails.result import Shift, Tail, Tails
-from twinbed.contracts.analysis import Analysis
-from twinbed.model import units
+from twinbed.contracts.analysis import Analysis, Judged
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.record import Record
@@ -51,21 +50,13 @@ FEW = 5
 """Runs; fewer get a caution."""
 
 
-class TailsParams(BaseModel):
+class TailsParams(Judged):
     """The settings of ``tails``; null takes what the study file says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    margin: units.Share | None = Field(
-        default=None, gt=0, description="How far apart still counts as equivalent. Default: the study's"
-    )
-    confidence: units.Share | None = Field(
-        default=None, gt=0.5, lt=1, description="Level of tests; at 95 % intervals are of 90 %. Default: the study's"
-    )
     source: Literal["exchanges", "requests"] | None = Field(
         default=None,
         alias="times",
-        description="As captured on the clients' links, or as ab wrote them. Default: as captured, if they were",
+        description="times as captured on the clients' links, or as ab wrote them. Default: as captured, if they were",
     )
 
 
@@ -79,20 +70,20 @@ class _Run:
 
 
 class TailsAnalysis(Analysis[TailsParams, Tails]):
-    """What do users feel: do the slowest requests take as long as on the reference?
+    """Do the slowest requests take as long as on the reference? Users feel them.
 
-    Each run has its own quantiles of the times of its requests; those of runs are compared, since requests of one run are not
-    independent. The median, P90 and P99 get verdicts.
+    Requests of one run are not independent. Each run therefore has its own quantiles, and the quantiles of runs are compared.
+    The median, P90 and P99 get verdicts.
 
     \b
-    twinbed analyse tails results/
-    twinbed analyse tails results/ --all
-    twinbed analyse tails results/ -o tails.html                 as a page
+      twinbed analyse tails results/
+      twinbed analyse tails results/ --all
+      twinbed analyse tails results/ -o tails.html                 as a page
     """
 
     name = "tails"
     params = TailsParams
-    epilog = "docs/tails.md says what is compared, and what a quantile of few requests is worth."
+    epilog = "docs/tails.md explains the comparison, and what a quantile of few requests is worth."
     table_names = ("shifts", "quantiles")
     is_against_a_reference = True
     more = "Every quantile, not only the median, P90 and P99."
@@ -101,18 +92,19 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
     def run(self, source: Tables, params: TailsParams | None = None) -> Tails:
         params = params or TailsParams()
         outline = source.outline
-        margin = params.margin if params.margin is not None else outline.margin
-        confidence = params.confidence if params.confidence is not None else outline.confidence
+        margin, confidence = params.judged_by(outline)
         alpha = round(1 - confidence, 12)
         if outline.reference is None:
-            raise TwinbedError("there is no reference testbed to compare with", advice="give one: --reference TESTBED")
+            raise TwinbedError(
+                f"{source.shown} has no reference testbed to compare with", advice="--reference TESTBED names one"
+            )
         name, times, incomplete = _times(source, params.source)
         records = complete(source)
         step = MILLISECOND if name == "requests" else 0.0
         whole = [
             _Run(record, times[record.id].requests, _quantiles(times[record.id])) for record in records if record.id in times
         ]
-        runs = [replace(run, quantiles=_told(run.quantiles, step)) for run in whole]
+        runs = [replace(run, quantiles=_above_0(run.quantiles, step)) for run in whole]
         paired = outline.data.get("comparison") == Pairing.PAIRED
         tails, shifts, cautions = list[Tail](), list[Shift](), list[Caution]()
         for cell in by_cell(source, runs, attrgetter("record")):
@@ -122,8 +114,8 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
                 cautions += _few(cell.levels, testbed, own)
                 if testbed != outline.reference and outline.reference in cell.runs:
                     pair = own, cell.runs[outline.reference]
-                    about = cell.levels, testbed, outline.reference
-                    shifts += _shifts(about, pair, margin, alpha, step, paired)
+                    names = cell.levels, testbed, outline.reference
+                    shifts += _shifts(names, pair, margin, alpha, step, paired)
         left_out = {
             "runs without times of requests": len(records) - len(runs),
             "requests without an answer": incomplete,
@@ -168,8 +160,8 @@ def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, _Times], 
                 return name, one_by_one | together, unanswered + of_histograms
     raise TwinbedError(
         f"{tables.shown} has no times of single requests",
-        advice="the instrument packets sees them in captures of HTTP, and ApacheBench (tool: ab) writes them; other workloads "
-        "and tools give quantiles of each run at most, which `twinbed compare` compares",
+        advice="add the instrument packets (for HTTP) or use ApacheBench (tool: ab); for quantiles of whole runs: "
+        "`twinbed compare`",
     )
 
 
@@ -205,12 +197,12 @@ def _of_histograms(tables: Tables, name: str) -> tuple[dict[str, _Times], int]:
         else:
             lows[row["run"]].append(row["from_ns"])
             counts[row["run"]].append(row["requests"])
-    found = {}
+    times = {}
     for run, low in lows.items():
         of_clients = Histogram(bucket(np.array(low, np.int64)), np.array(counts[run], np.int64))
         whole = Histogram.together([of_clients])
-        found[run] = _Times(len(whole), whole.quantiles)
-    return found, unanswered
+        times[run] = _Times(len(whole), whole.quantiles)
+    return times, unanswered
 
 
 def _quantiles(times: _Times) -> dict[float, float]:
@@ -218,9 +210,8 @@ def _quantiles(times: _Times) -> dict[float, float]:
     return dict(zip(shares, times.quantiles(shares), strict=True))
 
 
-def _told(quantiles: Mapping[float, float], step: float) -> dict[float, float]:
-    """Return the quantiles of at least half the step in which times are written: what is less is written as 0, which has no
-    ratio to anything."""
+def _above_0(quantiles: Mapping[float, float], step: float) -> dict[float, float]:
+    """Return the quantiles of at least half the step in which times are written. Less is written as 0, which has no ratio."""
     return {share: value for share, value in quantiles.items() if value >= step / 2}
 
 
@@ -241,7 +232,7 @@ def _few(cell: Mapping[str, Level], testbed: str, runs: Sequence[_Run]) -> Itera
 
 
 def _shifts(
-    about: tuple[Mapping[str, Level], str, str],
+    names: tuple[Mapping[str, Level], str, str],
     pair: tuple[Sequence[_Run], Sequence[_Run]],
     margin: float,
     alpha: float,
@@ -259,11 +250,11 @@ def _shifts(
         x, y = ([run.quantiles[share] for run in runs] for runs in (one, two))
         test = ratio_test(x, y, margin, alpha, steps=(step, step), paired=in_pairs)
         if test is not None:
-            yield _shift(about, share, (_mean(x), _mean(y)), test, alpha, in_pairs)
+            yield _shift(names, share, (_mean(x), _mean(y)), test, alpha, in_pairs)
 
 
 def _shift(
-    about: tuple[Mapping[str, Level], str, str],
+    names: tuple[Mapping[str, Level], str, str],
     share: float,
     means: tuple[float, float],
     test: RatioTest,
@@ -272,7 +263,7 @@ def _shift(
 ) -> Shift:
     verdict = Verdict.EQUIVALENT if test.p_equivalent <= alpha else Verdict.INCONCLUSIVE
     return Shift(
-        *about,
+        *names,
         share,
         *means,
         ratio=test.ratio,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from twinbed.model.caution import Caution
+from twinbed.model.caution import Cautioned
 from twinbed.model.result import Interval, Verdict
 from twinbed.model.run import Level
 
@@ -23,19 +23,18 @@ class Tail:
     testbed: str
     runs: int
     requests: int
-    """Of all runs."""
+    """The requests of all runs."""
     fewest: int
     """Requests of the run that has the fewest."""
     quantiles: Mapping[float, float]
-    """Share -> seconds: the geometric mean of the runs' own quantiles. Shares that some run has too few requests for are
-    missing."""
+    """Share -> seconds: the geometric mean of the runs' own quantiles. A share is missing if some run has too few requests."""
     of_runs: tuple[Mapping[float, float], ...]
-    """Of each run."""
+    """The quantiles of each run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One quantile of one cell against the reference."""
+    """One quantile of one cell, compared with the reference."""
 
     cell: Mapping[str, Level]
     testbed: str
@@ -46,35 +45,32 @@ class Shift:
     reference_value: float
     ratio: float | None
     interval: Interval | None
-    """At 1 - 2 alpha."""
+    """The interval of the ratio at 1 - 2 alpha."""
     p_equivalent: float
     p_different: float
-    """After Holm's correction over the family of verdicts; of what gets no verdict as it is."""
+    """After Holm's correction over all verdicts; uncorrected where there is no verdict."""
     paired: bool
     verdict: Verdict | None
-    """Of the shares that are decided (VERDICTS); None of the rest of the shift function."""
+    """None for shares outside of VERDICTS: the rest of the shift function."""
 
     @property
     def bounds(self) -> tuple[float, float] | tuple[None, None]:
-        """The ends of the interval."""
+        """Return the ends of the interval."""
         return (self.interval.low, self.interval.high) if self.interval else (None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Tails:
+class Tails(Cautioned):
     source: str
-    """``exchanges``, times on the clients' links as captured, or ``requests``, as the tool counted them."""
+    """``exchanges`` (times as captured on the clients' links) or ``requests`` (as the tool wrote them)."""
     step: float
-    """What times are rounded to, in seconds; 0 where they are not."""
+    """The seconds that times are rounded to; 0 where they are not."""
     reference: str
     margin: float
     confidence: float
     tails: tuple[Tail, ...]
     shifts: tuple[Shift, ...]
     family: int
-    cautions: tuple[Caution, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> number of runs, or of requests, that are not in it."""
 
     @property
     def verdicts(self) -> tuple[Shift, ...]:

@@ -1,4 +1,4 @@
-"""The times of single requests as a section: a sentence, tables of quantiles, and what else says how sure they are."""
+"""Write the times of single requests as a section: a sentence, figures, and tables of quantiles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SYMBOLS = {Verdict.EQUIVALENT: "= equivalent", Verdict.DIFFERENT: "≠ different
 
 
 def section(result: Tails) -> Section:
-    """Return what there is to say of the times of single requests."""
+    """Return the section: the verdicts first, then the whole distribution."""
     verdicts = shifts(result, result.verdicts, "Times of single requests", _caption(result)).for_readers()
     every = Section("quantiles", "All quantiles", items=(shifts(result, result.shifts),), folded=True, in_text=False)
     items = (verdicts, *draw.survival(result), *draw.shift(result), every, quantiles(result))
@@ -35,7 +35,7 @@ def shifts(result: Tails, records: Sequence[Shift], title: str = "", caption: st
         Column("seconds", value="value"),
         Column("reference_seconds", value="reference_value"),
         Column(head=result.reference, format="s", value=lambda each: _time(each.reference_value, each)),
-        Column(head="time", format="s", value=lambda each: _time(each.value, each)),
+        Column(head="testbed's time", format="s", value=lambda each: _time(each.value, each)),
         Column("ratio"),
         Column("low", value="interval.low"),
         Column("high", value="interval.high"),
@@ -75,32 +75,30 @@ def quantiles(result: Tails) -> Table:
 
 def _caption(result: Tails) -> str:
     where = {
-        "exchanges": "from a request's first packet to its answer's last, as captured on the clients' links",
-        "requests": "as the load generator wrote them, in whole milliseconds",
+        "exchanges": "from its first packet to its answer's last, as captured on the clients' links",
+        "requests": "as the load generator wrote it, in whole milliseconds",
     }[result.source]
-    how = "within blocks" if any(each.paired for each in result.shifts) else "as of independent runs"
+    how = "within blocks" if any(each.paired for each in result.shifts) else "as independent runs"
     return (
-        f"Times of single requests, {where}. A run's quantile is its own; ratios are of the geometric means of runs, compared "
-        f"{how} at a margin of {share(result.margin)}."
+        f"The time of a request: {where}. Each run has its own quantiles. Ratios compare the runs' geometric means {how}, at a "
+        f"margin of {share(result.margin)}."
     )
 
 
 def sentence(result: Tails) -> str:
-    """Return how many quantiles of each testbed differ, and the one that differs most."""
+    """Return the largest difference of each testbed, and how many quantiles differ, match, and stay inconclusive."""
     parts = []
     for testbed in dict.fromkeys(each.testbed for each in result.verdicts):
         own = [each for each in result.verdicts if each.testbed == testbed]
+        counts = {verdict: sum(each.verdict is verdict for each in own) for verdict in Verdict}
         different = [each for each in own if each.verdict is Verdict.DIFFERENT]
-        equivalent = sum(each.verdict is Verdict.EQUIVALENT for each in own)
-        if not different:
-            parts.append(
-                f"{testbed}: {equivalent} of {len(own)} quantiles are within {share(result.margin)}, none is shown not to be"
-            )
-            continue
-        most = max(different, key=lambda each: max(each.ratio or 1e-300, 1 / (each.ratio or 1e-300)))
-        far = change(most.ratio, most.reference) if most.ratio else f"none on {most.reference}"
+        answer = f"no request time is shown to differ from {result.reference}"
+        if different:
+            most = max(different, key=lambda each: max(each.ratio or 1e-300, 1 / (each.ratio or 1e-300)))
+            far = change(most.ratio, most.reference) if most.ratio else f"above 0, unlike {most.reference}"
+            answer = f"the {quantile_name(most.share)} request time is {far}{at_cell(most.cell)}"
         parts.append(
-            f"{testbed}: {len(different)} of {len(own)} quantiles differ by more than {share(result.margin)}, most of all the "
-            f"{quantile_name(most.share)}{at_cell(most.cell)}, {far}"
+            f"{testbed}: {answer} (of {len(own)} quantiles {len(different)} differ by more than {share(result.margin)}, "
+            f"{counts[Verdict.EQUIVALENT]} match, {counts[Verdict.INCONCLUSIVE]} cannot tell)"
         )
-    return "; ".join(parts) + "." if parts else "No quantile has two runs on both sides."
+    return "; ".join(parts) + "." if parts else "Nothing to compare: no quantile has two runs on both testbeds."

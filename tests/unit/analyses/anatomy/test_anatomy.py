@@ -14,13 +14,13 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 from click.testing import CliRunner
 
-from twinbed.analyses.anatomy.method import AnatomyParams
 from twinbed.analyses.anatomy.method import analysis as anatomy
 from twinbed.analyses.anatomy.result import BETWEEN, TOTAL, Anatomy
 from twinbed.analyses.anatomy.steps import STEPS, Seen
 from twinbed.analyses.anatomy.words import section, sentences
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.lazy import of_analysis
+from twinbed.contracts.analysis import Judged
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.error import TwinbedError
 from twinbed.model.result import Pairing, Verdict
@@ -105,7 +105,7 @@ def test_a_planted_delay_is_found_in_its_step_and_the_parts_add_up() -> None:
         assert sum(times.mean for times in each.times if times.step in NAMES) == pytest.approx(total.mean, abs=1e-12)
     (said,) = sentences(result)
     assert re.match(r"payload 500B: a request takes \d+ ± \d+ µs longer on virtual than on real; ", said)
-    assert "more in “server: request in, first byte out”; and its client" in said
+    assert "more in “server: request in, first byte out”; clients pause" in said
 
 
 def test_of_two_alike_no_step_is_different_and_the_sentence_says_so() -> None:
@@ -115,7 +115,7 @@ def test_of_two_alike_no_step_is_different_and_the_sentence_says_so() -> None:
         wrong += any(each.verdict is Verdict.DIFFERENT for each in result.differences)
     assert wrong <= 2, "at 95 %, one in twenty studies may name one"
     (said,) = sentences(result)
-    assert "neither clearly longer nor shorter" in said
+    assert "cannot tell whether a request takes longer" in said
 
 
 def test_the_finest_view_is_that_of_all_runs() -> None:
@@ -158,7 +158,7 @@ def test_emulated_cpus_are_cautioned_with_what_they_touch() -> None:
 
 
 def test_the_page_and_the_section_hold_every_step() -> None:
-    result = anatomy.run(study({"real": MEANS_US, "virtual": {**MEANS_US, "server": 400.0}}), AnatomyParams(margin=0.2))
+    result = anatomy.run(study({"real": MEANS_US, "virtual": {**MEANS_US, "server": 400.0}}), Judged(margin=0.2))
     html = str(page(section(result), result, "results"))
     assert all(step.title in html for step in STEPS[Seen.BOTH])
     assert "waterfall" not in html or "<svg" in html

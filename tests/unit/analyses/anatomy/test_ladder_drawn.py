@@ -12,9 +12,8 @@ from tests.unit.analyses.anatomy.made_requests import long, request, twelve
 from twinbed.analyses.anatomy.draw import strip
 from twinbed.analyses.anatomy.ladder import axis, rungs
 from twinbed.analyses.anatomy.ladder_svg import TOP, WIDTH, Drawn, svg
-from twinbed.analyses.anatomy.ladder_text import ladder_lines
+from twinbed.analyses.anatomy.ladder_text import diagram, ladder_lines
 from twinbed.analyses.anatomy.ladders import Ladder
-from twinbed.analyses.anatomy.mermaid import diagram
 from twinbed.analyses.anatomy.result import Requests, StepTimes
 from twinbed.analyses.anatomy.sampled import Request
 from twinbed.analyses.anatomy.steps import STEPS, Seen

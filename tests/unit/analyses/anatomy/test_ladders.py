@@ -12,8 +12,7 @@ import pytest
 from benchmarks.simulated.little import InMemory, record
 from tests.unit.analyses.anatomy.made_requests import EXCHANGE, FIRST_NS, at_links, packet, step_rows, twelve
 
-from twinbed.analyses.anatomy.ladder_text import shown
-from twinbed.analyses.anatomy.mermaid import diagram
+from twinbed.analyses.anatomy.ladder_text import diagram, shown
 from twinbed.analyses.anatomy.method import analysis as anatomy
 from twinbed.analyses.anatomy.words import section
 from twinbed.model.result import Pairing
@@ -95,8 +94,8 @@ def test_the_page_has_a_ladder_a_testbed_and_details_a_step() -> None:
 def test_of_one_link_there_are_ladders_too() -> None:
     result = anatomy.run(study({"real": 1.0, "virtual": 8.0}, links=("client",)))
     assert [len(each.request.packets) for each in result.ladders] == [12, 12]
-    assert "what lies" in str(page(section(result), result, "results"))
-    assert "what lies behind it" in diagram(result.ladders, result.titles)
+    assert "everything" in str(page(section(result), result, "results"))
+    assert "everything behind it" in diagram(result.ladders, result.titles)
 
 
 def test_without_packets_there_is_no_ladder_and_the_rest_is_there() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from twinbed.analyses.anatomy.medoid import MOST, PIECES, Timeline, chosen, distances, medoid, scale_s, timeline
+from twinbed.analyses.anatomy.ladders import MOST, PIECES, Timeline, chosen, distances, medoid, scale_s, timeline
 
 
 def request(kinds: str, *times: float) -> Timeline:

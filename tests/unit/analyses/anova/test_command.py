@@ -132,7 +132,7 @@ def test_the_page_shows_effects_interactions_intervals_and_residuals(shown, tmp_
     page = Page(text)
     # Effects of two factors, their interaction, pairs of testbeds, neighbours and pairs of payloads, residuals, Q-Q.
     assert code == codes.DONE and page.count["figure"] == page.count["svg"] == 8
-    captions = ["Residuals against predicted", "Normal Q-Q", "testbed:payload: means of cells", "Effects of payload"]
+    captions = ["Residuals by predicted", "Normal Q-Q", "testbed:payload: means of cells", "Effects of payload"]
     for expected in (*captions, "container → e1000"):
         assert expected in text
     assert "NaN" not in text.partition("<script>")[0] and "#010101" not in text
@@ -152,12 +152,16 @@ def test_of_results_all_factors_and_the_logarithm_by_default(shown, tmp_path):
     respond = planted_response({"one": 1.0, "two": 0.5}, 0.02, 3)
     folder = write_study(tmp_path / "results", ["one", "two"], {"payload": ["500B", "1MiB"]}, 4, respond)
     code, out, _ = shown(folder, "--response", "requests_per_second")
-    assert code == codes.DONE and out.startswith("Of the variation of the logarithm of requests per second: testbed 9")
+    assert (
+        code == codes.DONE
+        and out.startswith("testbed explains 9")
+        and "of the variation of the logarithm of requests per second" in out
+    )
     assert re.search(r"^testbed +two +8 +\S+ +\[.*\] +0\.7", out, re.M)
     ratio = re.search(r"^one → two +(0\.\d+) ", out, re.M)
     assert ratio and abs(float(ratio[1]) - 0.5) < 0.02
     _, out, _ = shown(folder, "--response", "requests_per_second", "--no-log", "--factor", "testbed")
-    assert out.startswith("Of the variation of requests per second: testbed") and "payload" not in out
+    assert out.startswith("testbed explains ") and "of the variation of requests per second" in out and "payload" not in out
 
 
 def test_cautions_travel_with_the_result(shown, tmp_path):
@@ -176,14 +180,14 @@ def test_cautions_travel_with_the_result(shown, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((GOLDEN / "loss.csv", "--response", "loss"), "which factors?"),
-        ((GOLDEN / "loss.csv", "--factor", "receivers"), "the column of the response is missing"),
-        ((*LOSS, "--terms", "receivers"), "--terms names the factors already"),
+        ((GOLDEN / "loss.csv", "--response", "loss"), "the analysis of a file needs its factors"),
+        ((GOLDEN / "loss.csv", "--factor", "receivers"), "which column is the response?"),
+        ((*LOSS, "--terms", "receivers"), "--terms and --factor both name factors"),
         ((*LOSS, "--confidence", "30%"), "--confidence: 0.3: should be greater than 0.5"),
         ((*LOSS, "--drop-below", "much"), "--drop-below"),
         ((*LOSS, "--levels", "receivers"), "--levels: 'receivers' is not NAME=LEVEL,LEVEL"),
-        ((*LOSS, "--host", "client"), "--host and --direction are for results folders"),
-        ((*TWO, "--response", "speed"), "the response is speed, and rate in the formula"),
+        ((*LOSS, "--host", "client"), "--host and --direction are of results folders"),
+        ((*TWO, "--response", "speed"), "--response names speed, and --terms names rate"),
         ((GOLDEN / "none.csv", "--terms", "y ~ a"), "no such file or folder"),
         ((GOLDEN, "--terms", "y ~ a"), "is not a results folder"),
     ],

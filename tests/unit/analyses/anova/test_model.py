@@ -12,8 +12,8 @@ from tests.synthetic_results import planted_response, write_study
 
 from twinbed.analyses.anova.method import AnovaParams
 from twinbed.analyses.anova.method import analysis as anova
+from twinbed.analyses.anova.model import parse
 from twinbed.analyses.anova.result import Anova
-from twinbed.analyses.anova.terms import parse
 from twinbed.analyses.anova.words import means_table
 from twinbed.cli.extraction import extracted
 from twinbed.metrics.metric import Scale
@@ -96,7 +96,7 @@ def test_missing_cells_leave_out_what_needs_them_and_say_so():
     )
     assert ("a", "b") not in result.terms and ("a", "b", "c") not in result.terms and ("a", "c") in result.terms
     assert any(note.startswith("Left out: a:b, a:b:c; 2 of 8 cells") for note in result.notes)
-    assert "each cell alike, and for the 2 without a value what the terms kept predict." in means_table(result).caption
+    assert "equally, with predictions for the 2 cells without a value." in means_table(result).caption
     assert means_table(analysed(frame(NOISE[:16], **columns))).caption.endswith("each cell alike.")
 
 
@@ -171,16 +171,16 @@ def test_jains_one_factor_example():
 @pytest.mark.parametrize(
     ("columns", "params", "expected"),
     [
-        ({"a": [1, 1, 2, 2], "b": ["x", "x", "y", "y"]}, {}, "b cannot be told from a"),
-        ({"a": [1, 1, 1, 1]}, {}, "a has one level only: 1"),
+        ({"a": [1, 1, 2, 2], "b": ["x", "x", "y", "y"]}, {}, "b and a cannot be separated"),
+        ({"a": [1, 1, 1, 1]}, {}, "a has only one level: 1"),
         ({"a": [1, 1, 2, 2], "b": [1, 1, 1, 2]}, {"formula": "a * b"}, "a:b cannot be estimated: no value at a=1 b=2"),
         ({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]}, {"formula": "a:b"}, "a:b without a"),
         ({"a": [1, 1, 2, 2]}, {"factors": ("c",)}, "no column 'c'"),
-        ({"a": [1, 1, 2, 2]}, {"model": "2kr"}, "no 2\\^k r design: it has one factor only"),
+        ({"a": [1, 1, 2, 2]}, {"model": "2kr"}, "no 2\\^k r design: it has only one factor"),
         ({"a": [1, 2, 3, 3]}, {"model": "2kr"}, "no 2\\^k r design: a has more than two levels"),
         ({"a": [1, 1, 2, 2]}, {"keep": "b"}, "the model has no term b"),
-        ({"a": [1, 1, 2, 2]}, {"drop_below": 0.999}, "no term accounts for 99.9 %"),
-        ({}, {}, "no factor with two levels"),
+        ({"a": [1, 1, 2, 2]}, {"drop_below": 0.999}, "no term explains 99.9 %"),
+        ({}, {}, "no factor has two levels"),
     ],
 )
 def test_what_cannot_be_analysed_is_refused_with_the_reason(columns, params, expected):
@@ -192,7 +192,7 @@ def test_what_cannot_be_analysed_is_refused_with_the_reason(columns, params, exp
 def test_three_factors_of_which_one_is_made_of_the_others():
     columns = crossed(2, 2, replicates=3)
     both = [f"{a}{b}" for a, b in zip(columns["a"], columns["b"], strict=True)]
-    with pytest.raises(TwinbedError, match="c cannot be told from a and b"):
+    with pytest.raises(TwinbedError, match="c and a and b cannot be separated"):
         analysed(frame(NOISE[:12], **columns, c=both), formula="a + b + c")
 
 
@@ -205,7 +205,7 @@ def test_a_constant_response_and_logarithms_of_zero_are_refused():
 
 @pytest.mark.parametrize("unit", [1e300, 1e-300])
 def test_values_whose_squares_no_double_holds_are_refused(unit):
-    with pytest.raises(TwinbedError, match="squares are beyond"):
+    with pytest.raises(TwinbedError, match="too large or too small to square"):
         analysed(frame([unit, 2 * unit, 3 * unit, 5 * unit], a=[1, 1, 2, 2]))
 
 

@@ -87,13 +87,13 @@ def test_predict_says_the_mean_and_one_run(results: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--payload", "64KiB"], "at which threads?"),
-        (["--payload", "64KiB", "--thread", "3"], "thread is no factor of the calibration"),
+        (["--payload", "64KiB"], "the prediction needs a level of threads"),
+        (["--payload", "64KiB", "--thread", "3"], "the calibration has no factor thread"),
         (["--payload", "64 kisses", "--threads", "3"], "64 kisses, which is no number"),
         (["--payload", "3", "--threads", "3"], "give it in bytes"),
-        (["--payload"], "'--payload' is no factor with its level"),
-        (["--payload", "64KiB", "--threads", "3", "--response", "loss"], "loss is not calibrated"),
-        ([], "of which place?"),
+        (["--payload"], "'--payload' is no --FACTOR LEVEL"),
+        (["--payload", "64KiB", "--threads", "3", "--response", "loss"], "the calibration has no response loss"),
+        ([], "predict needs either levels or --with RESULTS"),
     ],
 )
 def test_what_cannot_be_asked(results: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +104,7 @@ def test_what_cannot_be_asked(results: Path, arguments: list[str], said: str, ca
 @pytest.mark.usefixtures("rows")
 def test_outside_nothing_is_said(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["predict", str(results / KEPT), "--payload", "64MiB", "--threads", "3"]) == codes.INCONCLUSIVE
-    assert "nothing is said of physical: it is outside of what was measured" in capsys.readouterr().out
+    assert "cannot predict physical: outside of what was measured" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("rows")
@@ -113,7 +113,7 @@ def test_a_changed_file_is_refused(results: Path, tmp_path: Path, capsys: pytest
     data["responses"][0]["to"]["values"][0] *= 2
     changed = tmp_path / "changed.json"
     for text, said in (
-        (json.dumps(data), "was changed since it was made"),
+        (json.dumps(data), "was changed after it was written"),
         ("{}", "is no calibration"),
         ("[", "is no calibration"),
     ):
@@ -156,9 +156,9 @@ def test_an_emulated_cpu_disqualifies_unless_both_have_one(tmp_path: Path, capsy
 def test_levels_that_nobody_drew_have_the_process_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_calibrated(tmp_path / "results", is_drawn=False, payloads=24, dear=20, threads=(1,), replicates=(2, 2))
     assert run(["calibrate", str(tmp_path / "results")]) == codes.DONE
-    assert "needs 19 levels of payload, and none was drawn at random" in capsys.readouterr().out
+    assert "need 19 random levels of payload for 95 %, and none was drawn at random" in capsys.readouterr().out
     assert run(["calibrate", str(tmp_path / "results"), "--random", "payload"]) == codes.DONE
-    assert "Intervals: conformal, by 20 levels of payload drawn at random" in capsys.readouterr().out
+    assert "Intervals are conformal, from 20 levels of payload drawn at random" in capsys.readouterr().out
     assert run(["calibrate", str(tmp_path / "results"), "--random", "testbed"]) == codes.USAGE
 
 
@@ -168,7 +168,7 @@ def test_next_ends_in_a_study_that_adds_to_the_random_ones(
     study = tmp_path / "next.yaml"
     assert run(["calibrate", str(results), "--next", "3", "--study", str(study)]) == codes.DONE
     said = capsys.readouterr().out
-    assert f"next: twinbed run {study} -o {results}" in said
+    assert f"Next: twinbed run {study} -o {results}" in said
     text = study.read_text()
     assert "# cheap" in text, "comments stay"
     data = json.loads((results / "study.json").read_text())
@@ -178,7 +178,7 @@ def test_next_ends_in_a_study_that_adds_to_the_random_ones(
     widths = [float(line.rpartition("±")[2].removesuffix(" %")) for line in said.splitlines() if line.startswith("  payload ")]
     assert widths == sorted(widths, reverse=True)
     assert run(["calibrate", str(results), "--next", "3", "--until", "90%", "--study", str(study)]) == codes.DONE
-    assert "nothing to measure" in capsys.readouterr().out
+    assert "Nothing to measure" in capsys.readouterr().out
 
 
 def test_a_study_may_add_levels_to_random_ones() -> None:
@@ -246,10 +246,10 @@ def test_the_page_has_curves_and_what_was_left_out(results: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--from", "none"], "there is no testbed 'none'"),
+        (["--from", "none"], "has no testbed 'none'"),
         (["--from", "physical"], "cannot be calibrated to itself"),
         (["--response", "none"], "has no metric 'none'"),
-        (["--despite", "stall"], "'stall' does not speak against a calibration"),
+        (["--despite", "stall"], "'stall' never prevents a calibration"),
         (["--level", "much"], "much"),
     ],
 )
@@ -271,7 +271,7 @@ def test_areas_are_between_what_was_measured_on_both(results: Path, capsys: pyte
     each = found.each[0]
     assert each.area is not None and each.area.payloads == 8 and each.area.value > 0.1
     same = Calibrated(each.fitted, {"itself": each.fitted.dear, "virtio again": each.fitted.cheap})
-    assert same.beside["itself"].value == pytest.approx(each.area.value)
-    assert same.beside["virtio again"].value == pytest.approx(0.0)
+    assert same.distances["itself"].value == pytest.approx(each.area.value)
+    assert same.distances["virtio again"].value == pytest.approx(0.0)
     assert run(["calibrate", str(results)]) == codes.DONE
-    assert f"Curves lie {each.area.value:.2g} (" in capsys.readouterr().out
+    assert f"The area between both curves over ln payload is {each.area.value:.2g} (" in capsys.readouterr().out

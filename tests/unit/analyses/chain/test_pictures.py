@@ -99,7 +99,7 @@ def test_the_page_shows_tables_and_pictures_of_what_differs() -> None:
     assert "<h3>System calls as Markov chains</h3>" in text
     assert text.count("<svg ") == 8 and text.count(' class="print">') == 3
     # The furthest apart is open, and first.
-    assert text.index("<h3>ab on client, payload 500B: e1000 against physical") < text.index(
+    assert text.index("<h3>ab on client, payload 500B: e1000 compared with physical") < text.index(
         "nginx on server, payload 500B: e1000"
     )
     assert "not shown to differ" in text and ">different<" in text

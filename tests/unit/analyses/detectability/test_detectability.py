@@ -12,11 +12,9 @@ from benchmarks.simulated.little import InMemory
 from benchmarks.simulated.observed import Made, observed
 
 from twinbed.analyses.detectability.draw import over_length
-from twinbed.analyses.detectability.features import matrix, seen_by
-from twinbed.analyses.detectability.method import DetectabilityParams
+from twinbed.analyses.detectability.features import OFFLOAD, REMEDIES, Remedy, is_applied, matrix, seen_by
+from twinbed.analyses.detectability.method import DetectabilityParams, needed
 from twinbed.analyses.detectability.method import analysis as detectability
-from twinbed.analyses.detectability.needed import needed
-from twinbed.analyses.detectability.removed_by import OFFLOAD, REMEDIES, Remedy, is_applied
 from twinbed.analyses.detectability.result import Detection, Length, Needed
 from twinbed.analyses.detectability.words import packets_text, sentence, sentences
 from twinbed.contracts.host_settings import HostSettings
@@ -49,8 +47,8 @@ def test_the_window_scale_tells_with_one_packet_and_goes_with_alike_buffers() ->
     assert found.ranked[0].removable and str(found.ranked[0].remedy) == "buffers: alike"
     assert found.residue is not None and found.residue.p > 0.05
     assert sentence(found, 0.05).startswith(
-        "A remote observer tells other from real with 1 packet (AUC 1.00): window scale (server); with buffers alike it was "
-        "not shown to any more (AUC "
+        "A remote observer tells other from real with 1 packet (AUC 1.00): window scale (server); with buffers alike "
+        "no longer shown (AUC "
     )
     gone = passive(study(Made(settings=ALIKE), settings=ALIKE))
     assert all(each.feature != "server.window_scale" for each in gone.ranked) and gone.as_is.p > 0.05
@@ -80,16 +78,14 @@ def test_equal_testbeds_are_not_told() -> None:
     assert of_packets.as_is.interval.low < 0.5 < of_packets.as_is.interval.high and of_packets.as_is.needed is None
     # Nothing at all differs on the host.
     assert (on_host.as_is.area, on_host.as_is.features, on_host.as_is.p, on_host.residue) == (0.5, 0, 1.0, None)
-    assert all("was not shown to tell other from real" in each for each in sentences(result))
+    assert all("is not shown to tell other from real" in each for each in sentences(result))
 
 
 def test_two_runs_against_two_are_refused_with_the_number_needed() -> None:
-    with pytest.raises(
-        TwinbedError, match=r"2 runs against 2 give p no smaller than 0\.33; 4 against 4 could show it"
-    ) as error:
+    with pytest.raises(TwinbedError, match=r"2 and 2 runs reach p = 0\.33 at best; 4 and 4 could show a difference") as error:
         detectability.run(study(Made(scale=5), runs=2))
-    assert error.value.advice.startswith("replicates: 4")
-    with pytest.raises(TwinbedError, match=r"5 runs against 5 dealt within blocks give p no smaller than 0\.062; 6 against 6"):
+    assert error.value.advice.startswith("set replicates: 4")
+    with pytest.raises(TwinbedError, match=r"5 and 5 runs within blocks reach p = 0\.062 at best; 6 and 6"):
         detectability.run(study(Made(scale=5), runs=5, paired=True))
     assert passive(study(Made(scale=5), runs=6, paired=True)).as_is.p == pytest.approx(2 / 64)
 
@@ -97,18 +93,18 @@ def test_two_runs_against_two_are_refused_with_the_number_needed() -> None:
 def test_one_run_against_many_is_refused() -> None:
     made = study(Made(scale=5))
     kept = [one for one in made.records if one.settings["testbed"]["name"] == "real" or one.replicate == 0]
-    with pytest.raises(TwinbedError, match="1 runs against 6 give p no smaller than 1"):
+    with pytest.raises(TwinbedError, match="1 and 6 runs reach p = 1 at best"):
         detectability.run(replace(made, records=kept))
 
 
 def test_one_testbed_and_nothing_seen_are_refused() -> None:
-    with pytest.raises(TwinbedError, match="one testbed, and nothing to tell it from"):
+    with pytest.raises(TwinbedError, match="only one testbed, and detectability compares two"):
         detectability.run(observed({"real": Made()}, 6))
     made = study(Made())
-    with pytest.raises(TwinbedError, match="nothing that an observer saw") as error:
+    with pytest.raises(TwinbedError, match="no record of any observer") as error:
         detectability.run(replace(made, tables={}))
     assert "instruments: [packets, fingerprint]" in error.value.advice
-    with pytest.raises(TwinbedError, match="nothing that the active observer saw"):
+    with pytest.raises(TwinbedError, match="no record of the active observer"):
         detectability.run(made, DetectabilityParams(observer="active"))
 
 

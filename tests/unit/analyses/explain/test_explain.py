@@ -15,10 +15,9 @@ from tests.unit.analyses.explain.made_study import BUSY, PACKETS, study
 
 from twinbed.analyses.explain.command import command
 from twinbed.analyses.explain.method import analysis as explain
-from twinbed.analyses.explain.proof import proved
+from twinbed.analyses.explain.proof import cause_of, proved, study_text
 from twinbed.analyses.explain.result import Explanation, Proved
-from twinbed.analyses.explain.study import cause_of, study_text
-from twinbed.analyses.explain.waits import Waits, waits
+from twinbed.analyses.explain.signs import Waits, waits
 from twinbed.analyses.explain.words import candidates, section, sentences
 from twinbed.contracts import exit_codes as codes
 from twinbed.contracts.place import MACHINE
@@ -99,7 +98,7 @@ def test_wake_ups_that_were_timed_go_before_what_was_estimated() -> None:
     assert (there.wake_ups, there.waited_s) == (pytest.approx(4, rel=0.05), pytest.approx(4e-7, rel=0.05))
     (row,) = candidates(result).rows()
     assert (row["wake_ups_per_work"], row["reference_wake_up_s"]) == (here.wake_ups, there.each_s)
-    sentence = r"virtual: a request takes (\S+) ms, (\S+) µs of it are (\S+) wake-ups of (\S+) µs each\."
+    sentence = r"virtual: a request takes (\S+) ms, including (\S+) µs for (\S+) wake-ups of (\S+) µs each\."
     match = re.search(sentence, next(sentences(result)))
     assert match is not None
     assert [float(word) for word in match.groups()] == pytest.approx([2, 160, 5, 32], rel=0.06)
@@ -117,13 +116,13 @@ def test_a_kernel_that_times_no_wake_ups_leaves_the_estimate() -> None:
 def test_nothing_is_explained_where_nothing_differs() -> None:
     result = explain.run(study({"real": JOINED, "virtual": {}}, SAME))
     assert (result.pairs, result.compared) == ((), 1)
-    assert "nothing to explain" in next(sentences(result))
+    assert "Nothing to explain" in next(sentences(result))
 
 
 def test_no_cause_is_named_where_none_shows() -> None:
     result = explain.run(study({"real": JOINED, "virtual": JOINED}, SLOWER))
     assert causes(result) == []
-    assert "None of the causes that are looked for shows." in next(sentences(result))
+    assert "No candidate cause was found." in next(sentences(result))
 
 
 def test_what_comes_earlier_on_a_packets_way_comes_first() -> None:
@@ -221,7 +220,7 @@ def test_a_study_that_proves_nothing_of_it_is_refused() -> None:
     with pytest.raises(TwinbedError, match="switches no cause"):
         proved(result, tables, [study({"real": {}, "virtual": {}}, SLOWER)])  # type: ignore[arg-type, list-item]
     elsewhere = study({"one": {}, "two": {}}, {"one": 1.0, "two": 2.0}, levels=LEVELS, factors=FACTORS)
-    with pytest.raises(TwinbedError, match="no testbeds, cells and responses"):
+    with pytest.raises(TwinbedError, match="shares no testbed, cell and metric"):
         proved(result, tables, [elsewhere])  # type: ignore[arg-type]
 
 

@@ -54,13 +54,13 @@ def test_a_class_is_a_rate_over_all_runs_with_its_interval() -> None:
 def test_alerts_that_are_everywhere_the_same_are_said_so() -> None:
     result = monitor.run(study({"real": [0, 0], "virtual": [0, 0]}, {"real": [1, 1], "virtual": [1, 1]}))
     assert [each.same for each in result.alerts] == [None, True]
-    assert "All testbeds give the same alerts." in sentence(result)
+    assert "All testbeds raise the same alerts." in sentence(result)
 
 
 @pytest.mark.parametrize("virtual", [[1, 0], [2, 2], [0, 0]])
 def test_alerts_that_differ_in_any_run_are_named_with_their_testbed(virtual: list[int]) -> None:
     result = monitor.run(study({"real": [0, 0], "virtual": [0, 0]}, {"real": [1, 1], "virtual": virtual}))
-    assert sentence(result).endswith("Alerts that the reference does not have as often: 1:7 an attack on virtual.")
+    assert sentence(result).endswith(" 1 alert not as often as on the reference: 1:7 an attack on virtual.")
     assert "an attack" in body(monitor.section(result))
 
 

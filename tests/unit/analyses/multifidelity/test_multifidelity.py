@@ -87,7 +87,7 @@ def test_few_pairs_are_a_caution(tmp_path, capfdbinary):
     write(tmp_path / "r", STUDY.replace("samples: 30", "samples: {physical+virtio: 6, virtio: 100}"))
     result = analysed(capfdbinary, tmp_path / "r")
     assert of(result, "mean")["mixed_in"] == "virtio"
-    assert any(each["detail"] == "6 shared draws, of which 10 are wanted" for each in result["cautions"])
+    assert any(each["detail"] == "6 shared draws, 10 are needed" for each in result["cautions"])
 
 
 def test_each_level_of_a_factor_is_by_itself(tmp_path, capfdbinary):

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from twinbed.analyses.anomaly.candidates import candidates
+from twinbed.analyses.anomaly.method import candidates
 from twinbed.statistics.anomaly import Measure
 
 RATES = {"r": 400.0}

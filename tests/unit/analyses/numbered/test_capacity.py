@@ -41,8 +41,8 @@ def test_capacity_of_planted_results_by_testbed(shown, results):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "what must hold?"),
-        (("--at-most", "1", "--at-least", "1"), "what must hold?"),
+        ((), "capacity needs one objective"),
+        (("--at-most", "1", "--at-least", "1"), "capacity needs one objective"),
         (("--at-most", "1", "--over", "testbed"), "whole numbers from 1 on"),
         (("--at-most", "1", "--over", "nothing"), "no column 'nothing'"),
     ],
@@ -59,11 +59,11 @@ def test_capacity_refuses(shown, results, arguments, message):
         ("1,5\n1,6\n1.5,3\n1.5,4\n", "4", "pairs has the level 1.5, expected whole numbers"),
         ("", "4", "has no value of rate"),
         ("1,\n2,\n", "4", "left out: 2 rows without rate"),
-        ("1,5\n1,6\n", "nan", "nan is no bound"),
-        ("1,5\n1,6\n", "inf", "inf is no bound"),
-        ("1,5\n1,6\n", "1e155", "the bound is of the size 1e+155"),
-        ("1,5e160\n1,6e160\n", "4", "values are of size 6e+160"),
-        ("1,5e-170\n1,6e-170\n", "4", "values are of size 6e-170"),
+        ("1,5\n1,6\n", "nan", "the bound nan is not finite"),
+        ("1,5\n1,6\n", "inf", "the bound inf is not finite"),
+        ("1,5\n1,6\n", "1e155", "the bound 1e+155 is too large or too small"),
+        ("1,5e160\n1,6e160\n", "4", "values are of the size 6e+160"),
+        ("1,5e-170\n1,6e-170\n", "4", "values are of the size 6e-170"),
     ],
 )
 def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, message):
@@ -102,7 +102,7 @@ def test_capacity_has_a_page(shown, results, tmp_path):
     assert {"the capacity is 8 to 15 pairs", "the capacity is 32 to 39 pairs"} <= said
     assert sum(each.startswith("N = 40: ") and each.endswith("(a run)") for each in said) > 8
     assert shown("anomaly", results, "--response", "requests_per_second", "-o", tmp_path / "anomaly.html")[0] == codes.DONE
-    assert "A pair among N against a pair alone" in (tmp_path / "anomaly.html").read_text()
+    assert "A pair among N, compared with a pair alone" in (tmp_path / "anomaly.html").read_text()
 
 
 def test_the_page_of_the_printed_losses_shades_nothing(shown, tmp_path):

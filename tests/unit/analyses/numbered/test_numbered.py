@@ -54,7 +54,7 @@ def test_one_run_at_an_n_is_left_out_and_refused_where_it_is_all_there_is(shown,
     [
         (("capacity", "--per-pair", "--at-least", "0.9", "--of-one"), "statements", "no runs at N = 1, to which"),
         (("anomaly",), "faster", "no runs at N = 1, against which"),
-        (("contention",), "detectors", "pairs has 2 levels: a curve that bends needs at least 4"),
+        (("contention",), "detectors", "pairs has 2 levels, and a curve needs at least 4 to show a bend"),
     ],
 )
 def test_a_combination_that_nothing_can_be_said_of_costs_no_other(shown, results, tmp_path, command, table, why):

@@ -97,7 +97,7 @@ def test_clustered_errors() -> None:
     assert (row["errors"], row["df"]) == ("clustered by block", 6)
     assert row["standard_error"] == pytest.approx(expected("clustered")["load"], rel=1e-9)
     text = made(STUDY, "--formula", FORMULA, "--cluster", "block").stdout
-    assert "Clustered by block errors: asked for; 7 clusters, and with so few intervals are too short" in text
+    assert "Clustered by block errors: requested; 7 clusters, which make intervals too short" in text
 
 
 def unequal(path: Path, rows: int = 300) -> Path:
@@ -110,7 +110,7 @@ def test_unequal_variances_are_answered_by_hc3_and_it_is_said(tmp_path: Path) ->
     file = unequal(tmp_path / "y.csv")
     text = made(file, "--formula", "y ~ x").stdout
     assert "FAILS  equal variances: variances differ with the explaining variables (Breusch-Pagan (Koenker)" in text
-    assert "-> HC3 errors and intervals are shown, which hold whatever the variances" in text
+    assert "-> the shown HC3 errors and intervals hold anyway" in text
     assert "HC3 errors: the residuals' variances are shown to differ." in text
     rows = {errors: as_json(file, "--formula", "y ~ x", "--errors", errors) for errors in ("auto", "classical", "hc3")}
     errors = {name: result["coefficients"][1]["standard_error"] for name, result in rows.items()}
@@ -119,14 +119,14 @@ def test_unequal_variances_are_answered_by_hc3_and_it_is_said(tmp_path: Path) ->
 
 def test_equal_variances_keep_the_classical_errors() -> None:
     text = made(STUDY, "--formula", FORMULA).stdout
-    assert "Classical errors: nothing shows that the residuals' variances differ." in text
+    assert "Classical errors: the residuals' variances are not shown to differ." in text
 
 
 def test_text_says_effects_as_percentages() -> None:
     text = made(STUDY, "--formula", FORMULA, "--base", "nic=e1000", "--effect", "nic=virtio", "--at", "pairs=40").stdout
     wanted = ", ".join(f"{100 * value:+.1f}" for value in list(expected("percent.virtio").values())[1:])
     assert f"that is {100 * expected('percent.virtio')['estimate']:+.1f} % [{wanted}] %" in text
-    assert "nic virtio against e1000 at pairs 40" in text
+    assert "nic virtio compared with e1000 at pairs 40" in text
     gvif, scaled = expected("gvif")["nic"], expected("gvif.scaled")["nic"]
     assert f"nic {scaled:.3f} ({gvif:.3f}, 2 df)" in text
     assert "Base levels: nic e1000, cluster C1, gre off." in text
@@ -205,7 +205,7 @@ def test_the_page_holds_the_table_and_the_figures(tmp_path: Path) -> None:
     made(STUDY, "--formula", FORMULA, "--effect", "nic", "--at", "pairs=40", "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.count("<figure>") == 4
-    for text in ("centre(pairs, 1) * nic virtio", "Scale-location", "GVIF^(1/(2 df))", "What the model assumes"):
+    for text in ("centre(pairs, 1) * nic virtio", "Scale-location", "GVIF^(1/(2 df))", "Assumptions of the model"):
         assert text in page
     for part in page.split("<figure>")[1:]:
         ElementTree.fromstring(part[part.index("<svg") : part.index("</svg>") + 6])
@@ -304,14 +304,14 @@ def test_missing_values_are_counted(tmp_path: Path) -> None:
 
 def test_an_exact_fit_has_no_number_without_its_reason(tmp_path: Path) -> None:
     data = as_json(write_csv(tmp_path / "y.csv", {"y": [1, 2, 3, 4], "x": [1, 2, 3, 4]}), "--formula", "y ~ x")
-    assert data["notes"] == [{"model": 1, "note": "The model fits every row exactly, so there is no error to judge by."}]
+    assert data["notes"] == [{"model": 1, "note": "The model fits every row exactly, so there are no errors to test with."}]
     assert {row["p"] for row in data["coefficients"]} == {None}
 
 
 def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
     columns = {"y": [1, 2.5, 3.2, 4.5, 5], "x": [1, 2, 3, 4, 5], "g": ["a", "a", "a", "a", "b"]}
     text = made(write_csv(tmp_path / "y.csv", columns), "--formula", "y ~ x + g").stdout
-    assert "rows that alone tell a coefficient: 1" in text
+    assert "rows that alone determine a coefficient: 1" in text
     assert "-> give every combination of levels at least two rows" in text
     assert as_json(tmp_path / "y.csv", "--formula", "y ~ x + g")["points"][4]["cooks_distance"] is None
 
@@ -324,9 +324,9 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "log(load - 1) ~ nic"], "needs values above 0: 161 of 252"),
         (["--formula", "nic ~ rate"], "nic is 'e1000' in row 1"),
         (["--formula", "rate ~ nic", "--base", "nic=xen"], "the base level 'xen' of nic does not occur"),
-        (["--formula", "rate ~ nic", "--base", "gre=on"], "--base: gre is in no formula"),
+        (["--formula", "rate ~ nic", "--base", "gre=on"], "--base: no formula has gre"),
         (["--formula", "rate ~ nic", "--base", "nic"], "--base: 'nic' is not NAME=VALUE"),
-        (["--formula", "rate ~ nic", "--effect", "load=1"], "--effect: load is not on the right side of any model"),
+        (["--formula", "rate ~ nic", "--effect", "load=1"], "--effect: no model has load on its right side"),
         (["--formula", "rate ~ load", "--effect", "load"], "--effect: load is a number"),
         (["--formula", "rate ~ load", "--effect", "load=1"], "load has no base level"),
         (["--formula", "rate ~ load", "--effect", "load=1:1"], "no change in this model"),
@@ -334,14 +334,14 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=x"], "load is a number, but 'x' is not"),
         (
             ["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=1,streams = 2"],
-            "--at: 'load=1,streams = 2' has several of NAME=VALUE; give each its own: load=1 and 'streams = 2'",
+            "--at: 'load=1,streams = 2' has several NAME=VALUE; give an option for each: load=1 and 'streams = 2'",
         ),
         (["--formula", "rate ~ nic * load", "--effect", "nic=xen", "--at", "load=1"], "nic has no level 'xen'"),
-        (["--formula", "rate ~ nic + load", "--effect", "nic", "--at", "load=1"], "no effect that is asked for depends on it"),
+        (["--formula", "rate ~ nic + load", "--effect", "nic", "--at", "load=1"], "no requested effect depends on it"),
         (["--formula", "rate ~ nic", "--random", "rack"], "has no column 'rack'"),
-        (["--formula", "rate ~ nic", "--cluster", "nic"], "cannot tell the error of nic e1000"),
-        (["--formula", "rate ~ nic", "--formula", "load ~ nic"], "models side by side explain one response"),
-        (["--formula", "1 ~ nic"], "names no column"),
+        (["--formula", "rate ~ nic", "--cluster", "nic"], "cannot estimate the error of nic e1000"),
+        (["--formula", "rate ~ nic", "--formula", "load ~ nic"], "models side by side must explain one response"),
+        (["--formula", "1 ~ nic"], "the formula's response is no column"),
         (["--formula", "rate ~ pairs + I(2 * pairs)"], "columns depend on each other: (2 * pairs) = 2 (pairs)"),
         (["--formula", "rate ~ nic", "--host", "client"], "are of results folders"),
     ],

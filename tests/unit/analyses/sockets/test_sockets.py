@@ -141,18 +141,18 @@ def test_runs_without_samples_are_left_out_and_counted() -> None:
 def test_the_main_reason_is_said_and_where_it_differs_most_from_the_reference() -> None:
     """The receive window takes none of the time on the one, and 0.6 of the 0.9 that are busy on the other."""
     assert sentence(sockets.run(study())) == (
-        "Senders are held up most by the application (real), the receive window (virtual). "
-        "The largest difference: on virtual the receive window takes 54 % of the time, on real 0 %."
+        "Senders wait most for the application (real 50 % of the time) and the receive window (virtual 54 % of the time). "
+        "The largest difference: the receive window takes 54 % of the time on virtual, and 0 % on real."
     )
 
 
 def test_testbeds_that_are_alike_have_no_difference() -> None:
     alike = study({"real": REAL, "virtual": {**REAL, "sndbuf_limited_share": 0.1, "network_limited_share": 0.9}})
-    assert sentence(sockets.run(alike)) == "Senders are held up most by the application (real, virtual)."
+    assert sentence(sockets.run(alike)) == ("Senders wait most for the application (real 50 %, virtual 50 % of the time).")
 
 
 def test_the_command_prints_every_form(tmp_path: Path) -> None:
-    assert "the receive window (virtual)" in printed(sockets, study())
+    assert "the receive window (virtual 54 % of the time)" in printed(sockets, study())
     limits = json.loads(printed(sockets, study(), "--format", "json"))["limits"]
     assert [row["rwnd"] for row in limits] == pytest.approx([0.0, 0.6])
     assert printed(sockets, study(), "--format", "csv", "--table", "windows").count("\n") == 2 * 3 * 3 + 1

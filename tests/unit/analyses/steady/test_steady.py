@@ -94,7 +94,7 @@ def test_runs_that_never_settle_are_cautioned() -> None:
     assert each.settles is False and each.drift.mean == pytest.approx(-0.3 / 0.85, abs=0.05)
     [caution] = result.cautions
     assert (caution.kind, caution.subject) == (Kind.UNSETTLED, "virtual")
-    assert "falls by 3" in caution.detail and "In 1 of 2 cells runs never settle" in sentence(result)
+    assert "falls by 3" in caution.detail and "Runs never settle in 1 of 2 cells" in sentence(result)
 
 
 def test_the_spread_of_runs_is_split() -> None:
@@ -128,8 +128,8 @@ def test_one_run_that_drifts_among_steady_ones_is_named() -> None:
     [caution] = result.cautions
     assert (caution.kind, caution.subject) == (Kind.UNSETTLED, "virtual")
     assert "in the second half of one run" in caution.detail
-    assert "in 1 of 2 cells one run drifts unlike the others" in sentence(result).lower()
-    assert "undecided, one not" in "\n".join(lines(steady.section(result)))
+    assert "one run drifts unlike the others in 1 of 2 cells" in sentence(result).lower()
+    assert "cannot tell, one not" in "\n".join(lines(steady.section(result)))
 
 
 def test_runs_of_few_answers_are_left_out_and_counted() -> None:
@@ -138,7 +138,7 @@ def test_runs_of_few_answers_are_left_out_and_counted() -> None:
     kept = [index for index, run in enumerate(exchanges["run"].to_pylist()) if run != "virtual1" or index % 100 == 0]
     result = steady.run(replace(tables, tables={"exchanges": exchanges.take(kept)}))
     assert result.left_out == {"runs whose series has fewer than 40 values": 1}
-    with pytest.raises(TwinbedError, match="no series inside its runs"):
+    with pytest.raises(TwinbedError, match="no rate over time inside its runs"):
         steady.run(replace(tables, tables={}))
     assert steady.sections(replace(tables, tables={})) == ()
 
@@ -163,7 +163,7 @@ def test_intervals_of_iperf3_are_a_series_of_all_clients() -> None:
 
 def test_the_command_prints_every_form(tmp_path: Path) -> None:
     tables = study({"real": level, "virtual": warming})
-    assert "the warm-up moves the mean, most on virtual" in printed(steady, tables)
+    assert "warm-up moves the mean in 1 of 2 cells, most on virtual" in printed(steady, tables)
     cells = json.loads(printed(steady, tables, "--format", "json"))["cells"]
     assert [row["warm_up_shown"] for row in cells] == [False, True]
     assert printed(steady, tables, "--format", "csv", "--table", "series").count("\n") == 201
