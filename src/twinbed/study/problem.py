@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from twinbed.model.error import TwinbedError
 from twinbed.model.near import Near, did_you_mean
 
+_MOST_NAMES = 20
+"""Names that are listed although a near one is known."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
@@ -43,7 +46,8 @@ class Problem:
         place = self.file if self.file.startswith("--") else f"{self.file}:{self.line}:{self.column}"
         text = f"{place}: " + (f"{self.key}: " if self.key else "") + self.message
         if self.allowed:
-            text += f"; allowed: {self.allowed}"
+            names = self.allowed.split(", ")
+            text += f"; allowed: {f'{len(names)} names' if self.nearest and len(names) > _MOST_NAMES else self.allowed}"
         if self.nearest:
             text += f"; {did_you_mean(self.nearest)}"
         return text
