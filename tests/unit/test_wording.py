@@ -23,7 +23,7 @@ NOT_YET = frozenset([
     "__init__", "analyses", "api", "backgrounds", "contracts", "design", "executor", "exporting", "fleet", "hosts",
     "image", "imports", "instruments", "lab", "linkcheck", "links", "manual", "metrics", "model", "observations",
     "published", "readers", "registry", "render", "report", "results", "show", "statistics", "study", "terminal",
-    "testbeds", "tree", "workloads", "README.md", "docs/advise.md", "docs/analyse-regression.md", "docs/analyse.md",
+    "testbeds", "tree", "workloads", "README.md", "docs/analyse-regression.md", "docs/analyse.md",
     "docs/anatomy.md", "docs/calibration.md", "docs/campaign.md", "docs/capacity.md", "docs/captures.md", "docs/chain.md",
     "docs/connections.md", "docs/coverage.md", "docs/detectability.md", "docs/explain.md", "docs/fingerprint.md",
     "docs/flows.md", "docs/formats.md", "docs/import.md", "docs/index.md", "docs/json.md", "docs/latency.md",
