@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,21 +13,20 @@ import click
 
 import twinbed
 from manual.markdown import code, table
+from twinbed.cli.help import VERBATIM, described, groups
 from twinbed.cli.lazy import LazyGroup
 from twinbed.cli.main import cli
-
-_VERBATIM = "\b"
-"""Begins a paragraph whose lines stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The help of a command. A paragraph that begins with _VERBATIM keeps its lines."""
+    """The help of a command. A paragraph that begins with VERBATIM keeps its lines."""
 
     name: str
     usage: str
     paragraphs: tuple[str, ...]
-    options: tuple[tuple[str, str], ...]
+    options: Mapping[str, Sequence[tuple[str, str]]]
+    """By the title of their group."""
     commands: tuple[tuple[str, str], ...]
     epilog: str
 
@@ -45,17 +44,25 @@ def _pages(context: click.Context) -> Iterator[Page]:
             child = command.get_command(context, name)
             assert child is not None
             children.append(click.Context(child, info_name=name, parent=context))
-    records = [record for parameter in command.get_params(context) if (record := parameter.get_help_record(context))]
     yield Page(
         context.command_path,
         " ".join([context.command_path, *command.collect_usage_pieces(context)]),
-        tuple(part for part in re.split(r"\n\s*\n", inspect.cleandoc(command.help or "")) if part.strip()),
-        tuple((names, " ".join(words.split())) for names, words in records if words),
+        tuple(_paragraphs(command)),
+        {title: [(names, " ".join(words.split())) for names, words in rows] for title, rows in groups(context).items()},
         tuple((child.info_name or "", _short(command, child)) for child in children),
-        " ".join((command.epilog or "").split()),
+        inspect.cleandoc(command.epilog or ""),
     )
     for child in children:
         yield from _pages(child)
+
+
+def _paragraphs(command: click.Command) -> Iterator[str]:
+    """Yield the text of a command in the order of ``--help``."""
+    text = described(command)
+    yield text.sentence
+    if text.examples:
+        yield "\n".join([VERBATIM, "Examples:", *(f"  {line}" for line in text.examples)])
+    yield from text.notes
 
 
 def _short(group: click.Command, child: click.Context) -> str:
@@ -73,23 +80,24 @@ def text() -> str:
 def section(page: Page) -> str:
     """Return the section of one command."""
     parts = [f"## {page.name}\n\n```\n{page.usage}\n```"]
-    for paragraph in page.paragraphs:
-        if paragraph.startswith(_VERBATIM):
-            parts.append(f"```\n{_verbatim(paragraph)}\n```")
-        else:
-            parts.append(_plain(paragraph))
-    if page.options:
-        parts.append(table(("option", "meaning"), [(code(names), _plain(words)) for names, words in page.options]).rstrip())
+    parts += map(_paragraph, page.paragraphs)
+    for title, rows in page.options.items():
+        parts.append(f"**{title}**")
+        parts.append(table(("option", "meaning"), [(code(names), _plain(words)) for names, words in rows]).rstrip())
     if page.commands:
         rows = [(f"[`{name}`](#{_anchor(f'{page.name} {name}')})", _plain(words)) for name, words in page.commands]
         parts.append(table(("command", "what it does"), rows).rstrip())
     if page.epilog:
-        parts.append(page.epilog)
+        parts.append(_paragraph(page.epilog))
     return "\n\n".join(parts) + "\n"
 
 
+def _paragraph(text: str) -> str:
+    return f"```\n{_verbatim(text)}\n```" if text.startswith(VERBATIM) else _plain(text)
+
+
 def _verbatim(paragraph: str) -> str:
-    return textwrap.dedent(paragraph.removeprefix(_VERBATIM).strip("\n"))
+    return textwrap.dedent(paragraph.removeprefix(VERBATIM).strip("\n"))
 
 
 def _plain(paragraph: str) -> str:
@@ -115,20 +123,27 @@ def man(page: Page) -> str:
         ".SH DESCRIPTION",
     ]
     for paragraph in page.paragraphs:
-        if paragraph.startswith(_VERBATIM):
-            lines += [".PP", ".nf", *map(_line, _verbatim(paragraph).splitlines()), ".fi"]
-        else:
-            lines += [".PP", _line(" ".join(paragraph.split()))]
-    for heading, entries in (("OPTIONS", page.options), ("COMMANDS", page.commands)):
-        if entries:
-            lines.append(f".SH {heading}")
-        for name, words in entries:
-            lines += [".TP", f"\\fB{_roff(name)}\\fR", _line(words)]
+        lines += _roff_paragraph(paragraph)
+    lines += [".SH OPTIONS"]
+    for title, rows in page.options.items():
+        lines += [f".SS {_roff(title)}", *_roff_list(rows)]
+    if page.commands:
+        lines += [".SH COMMANDS", *_roff_list(page.commands)]
     if page.epilog:
-        lines += [".SH EXIT STATUS", _line(page.epilog.removeprefix("Exit codes: "))]
+        lines += [".SH NOTES", *_roff_paragraph(page.epilog)]
     related = [f"{title}-{name}" for name, _ in page.commands] or ["twinbed"]
     lines += [".SH SEE ALSO", _line(", ".join(f"{name}(1)" for name in related))]
     return "\n".join(lines) + "\n"
+
+
+def _roff_list(entries: Sequence[tuple[str, str]]) -> list[str]:
+    return [line for name, words in entries for line in (".TP", f"\\fB{_roff(name)}\\fR", _line(words))]
+
+
+def _roff_paragraph(text: str) -> list[str]:
+    if text.startswith(VERBATIM):
+        return [".PP", ".nf", *map(_line, _verbatim(text).splitlines()), ".fi"]
+    return [".PP", _line(" ".join(text.split()))]
 
 
 def _line(words: str) -> str:

@@ -32,15 +32,20 @@ BANNED = {
     r"bears? (it|this|that|a|an|the|no)": "tolerate",
 }
 """The words that the glossary replaces, and those to use."""
-_BANNED = re.compile(rf"\b(?:{'|'.join(f'(?:{each})' for each in BANNED)})\b", re.IGNORECASE)
-_SENTENCES = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`\"'(\[{*])|\n\s*\n|\n\s*(?=[-*|#>]|\d+\. )")
+_BANNED = re.compile(rf"(?<!-)\b(?:{'|'.join(f'(?:{each})' for each in BANNED)})\b", re.IGNORECASE)
+_ENDS = (r"(?<=[.!?:])", r"(?<=[.!?:][\"')*_])", r"(?<=[.!?:]\*\*)")
+_SENTENCES = re.compile(rf"(?:{'|'.join(_ENDS)})\s+(?=[A-Z`\"'(\[{{*])|\n\s*\n|\n\s*(?=[-*|#>]|\d+\. )")
 _FRONTED = re.compile(r"^(Of|What|Whether|That|Those)\b(?!.*\?$)", re.DOTALL)
 _NO_VERB = re.compile(
     r"^(What|Of|Whether|Those|That|Where|With|Which|How|A|An|The|One|For|From|In|All|Each|Every|No|If|When|Who|By|At|On|As|To|"
     r"Two|Per|Its|Their|This|It|Is|Are|Not|Only|Here|Both|Some|Any|Nothing|Such|Whose|Why|Same|Names?|Words?)\b"
 )
+_QUESTION = re.compile(r"[^.:;]*\?(?=\s|\Z)")
+"""A question says what a command or an analysis answers, as well as a verb would."""
 _CODE = re.compile(r"```.*?```|~~~.*?~~~|<!--.*?-->|^(?: {4}|\t).*$", re.DOTALL | re.MULTILINE)
-_INLINE = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^>]*>")
+_INLINE = re.compile(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>")
+_DISPLAYS = re.compile(r"^\x08\n(?:.+(?:\n|\Z))*|^ {2,}.*$", re.MULTILINE)
+"""Examples and tables in docstrings: the paragraphs that click keeps as they are, and indented lines."""
 _SCRIPT = re.compile(r'"\$[0-9a-z@]')
 """A shell script, which is no text to read."""
 
@@ -60,14 +65,14 @@ class Text:
     def problems(self) -> list[str]:
         """Return what is wrong with the text, empty where nothing is."""
         found = problems(self.text)
-        if self.function and _NO_VERB.match(self.text):
+        if self.function and _NO_VERB.match(self.text) and not _QUESTION.match(self.text):
             found.append("docstring without a verb first")
         return found
 
 
 def problems(text: str) -> list[str]:
     """Return the problems of ``text``: banned words, sentences of more than ``MOST_WORDS`` words, fronted sentences."""
-    plain = _INLINE.sub("x", text)
+    plain = _INLINE.sub("X", text)  # a capital, as a sentence may begin with code
     found = [f"banned: {match[0]}" for match in _BANNED.finditer(plain)]
     for sentence in (each.strip() for each in _SENTENCES.split(plain)):
         if (count := len([word for word in sentence.split() if any(map(str.isalnum, word))])) > MOST_WORDS:
@@ -98,10 +103,16 @@ def _docstrings(
     for number, each in enumerate(node.body):
         if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) and isinstance(each.value.value, str):
             inside.add(id(each.value))
-            is_function = number == 0 and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             if wanted:
-                prose = re.sub(r"^ {2,}.*$", "", inspect.cleandoc(each.value.value), flags=re.MULTILINE)  # without examples
-                yield Text(path, each.lineno, prose, docstring=True, function=is_function)
+                prose = _DISPLAYS.sub("", inspect.cleandoc(each.value.value))
+                yield Text(path, each.lineno, prose, docstring=True, function=number == 0 and _is_called(node))
+
+
+def _is_called(node: ast.AST) -> bool:
+    """Return whether it is a function that is called; a property is read, so that its docstring names what it holds."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return not any("property" in ast.unparse(each) for each in node.decorator_list)
 
 
 def _part(node: ast.expr) -> str:

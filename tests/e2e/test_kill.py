@@ -132,7 +132,7 @@ def test_interrupt_cleans_up_and_says_how_to_go_on(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
-    assert "Go on with: twinbed run" in said
+    assert "Continue: twinbed run" in said
     assert "Traceback" not in said
     assert runs_of(results)
     assert stays(before) == set()

@@ -245,12 +245,12 @@ def test_check_of_a_study_that_is_broken(tmp_path: Path, monkeypatch: pytest.Mon
     assert done.output.splitlines() == [
         "The study",
         "  FAILS  tools  no tc",
-        "                mend: apt-get install iproute2",
+        "                fix: apt-get install iproute2",
         "  ok     x",
         "  no     wish   none",
-        "                mend: pray",
+        "                fix: pray",
         "",
-        "1 of 3 do not work and are needed: tools.",
+        "Not ready: 1 of 3 do not work here: tools.",
     ]
 
 

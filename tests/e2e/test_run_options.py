@@ -105,7 +105,7 @@ def test_failed_runs_are_exit_code_1(tmp_path: Path) -> None:
     study.write_text(text)
     failed = twinbed("run", study, "--no-report", cwd=tmp_path)
     assert failed.returncode == 1
-    assert "6 failed; each kept what it left in its folder. Make them again with --retry-failed." in failed.stderr
+    assert "6 runs failed; their files are kept. To repeat them: --retry-failed" in failed.stderr
     assert failed.stderr.count("FAILED") == 6
     records = [json.loads(path.read_text()) for path in tmp_path.glob("results/options/runs/*/run.json")]
     assert {(record["status"], record["failed_phase"]) for record in records} == {("failed", "configure")}
@@ -162,7 +162,7 @@ def test_runs_of_other_settings_are_kept_and_left_out(study: Path, tmp_path: Pat
     alone = twinbed("compare", results, "--format", "json", cwd=tmp_path).stdout
 
     other = twinbed("run", study, "-s", "workload.spread=0.2", "-s", "replicates=2", cwd=tmp_path)
-    assert f"12 runs in {results.relative_to(tmp_path)} are of other settings" in other.stderr
+    assert f"12 runs in {results.relative_to(tmp_path)} used other settings" in other.stderr
     assert other.stdout.startswith("12 runs here are of other settings: left out (--all-settings takes them in).")
     assert "(12 runs here are of other settings: left out)" in (results / "report.html").read_text()
     assert json.loads(twinbed("compare", results, "--format", "json", cwd=tmp_path).stdout)["left_out"] == {

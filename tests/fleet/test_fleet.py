@@ -198,7 +198,7 @@ def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("order: randomized-blocks", "order: random", "machines make whole blocks"),
+        ("order: randomized-blocks", "order: random", "machines run whole blocks"),
         ("driver: fake, seed: 1", "driver: remote, hosts: {client: root@c, server: root@s}", "would share these hosts"),
     ],
 )

@@ -19,24 +19,29 @@ if TYPE_CHECKING:
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
-@click.command(name="advise", epilog="docs/advise.md says what is tested, and what sentences rest on.")
+@click.command(name="advise", epilog="docs/advise.md explains what is tested, and which evidence each sentence needs.")
 @click.argument("results", metavar="RESULTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--margin", metavar="SHARE", help="How far apart still counts as equivalent. Default: each study's.")
-@click.option("--reference", metavar="TESTBED", help="Hold the others against this one. Default: each study's reference.")
+@click.option(
+    "--margin", metavar="SHARE", help="Largest difference that counts as equivalent, such as 10%. Default: each study's."
+)
+@click.option("--reference", metavar="TESTBED", help="The testbed to compare with. Default: each study's reference.")
 @click.option(
     "--error",
     type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="The chance that any rule is wrong.",
+    help="Largest chance that any rule is wrong.",
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Of every metric, not only the headlines: more is asked, less is shown."
+    "--all", "everything", is_flag=True, help="Test every metric, not only headlines: more tests, so fewer are significant."
 )
 @click.option(
-    "--format", "style", type=click.Choice(["text", "json", "markdown", "html"]), help="Default: by the name of -o, else text."
+    "--format",
+    "style",
+    type=click.Choice(["text", "json", "markdown", "html"]),
+    help="Format to print. Default: by the name of -o, else text.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: standard output.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
 @click.pass_obj
 def command(
     inputs: Inputs,
@@ -49,13 +54,16 @@ def command(
     style: str | None,
     output: Path | None,
 ) -> int:
-    """Rules of thumb from RESULTS: what stands in for what, what settings do, how many fit, which metrics to trust.
+    """Print rules of thumb from RESULTS: which testbed can replace which, what settings change, how many pairs fit.
 
-    Only what is shown is said, and all of it holds at once. Of the rest it says how many runs would settle it.
+    A rule is printed only where the data prove it. The chance that any rule is wrong is at most --error, for all rules
+    together. For everything else, the output names how many runs would decide it.
 
     \b
-    twinbed advise results/nic-survey
-    twinbed advise results/nic-survey results/oversubscription -o advice.html
+    Examples:
+      twinbed advise results/nic-survey
+      twinbed advise results/nic-survey --margin 5%
+      twinbed advise results/nic-survey results/oversubscription -o advice.html
     """
     from twinbed.model.error import TwinbedError
     from twinbed.model.units import QuantityError, parse_share
@@ -66,9 +74,9 @@ def command(
     try:
         share = None if margin is None else parse_share(margin)
     except QuantityError as wrong:
-        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from wrong
+        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="give 10% or 0.1") from wrong
     asked = Settings(share or None, error, everything, reference)
-    advice = advise([inputs.tables(each, reference) for each in dict.fromkeys(results)], asked, inputs.executor)
+    advice = advise([inputs.tables(folder, reference) for folder in dict.fromkeys(results)], asked, inputs.executor)
     write_text(lambda: _html(advice), results[0], of_one=len(results) == 1)
     chosen = style or SUFFIXES.get(output.suffix.lower() if output else "", "text")
     put(STYLES[chosen](advice), output)

@@ -1,4 +1,4 @@
-"""`twinbed analyse`: what explains a response, in a results folder or a table of one's own."""
+"""`twinbed analyse`: explain a response, in a results folder or in a table of your own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ COMMANDS: Mapping[str, Lazy] = {name: of_analysis(name) for name, entry in ANALY
 
 @click.command(name="analyse", cls=LazyGroup, lazy=COMMANDS)
 def group() -> None:
-    """What explains a response: in the RESULTS of a study, or in a table of one row an observation.
+    """Explain a metric in RESULTS, or a column of a table with a row for each observation.
 
     \b
-    twinbed analyse anova results/                                        all factors of the study
-    twinbed analyse anova results/ --response requests_per_second --factor testbed --factor payload
-    twinbed analyse anova measurements.csv --response loss --factor receivers
-    twinbed analyse regression results/ --formula "log(requests_per_second) ~ testbed * payload"
-    twinbed analyse capacity results/ --response loss --at-most 0.01      how many pairs fit
+    Examples:
+      twinbed analyse anova results/quickstart                                  which factors matter?
+      twinbed analyse regression measurements.csv --formula "loss ~ receivers"   by how much?
+      twinbed analyse capacity results/oversubscription --response loss --at-most 0.01   how many pairs fit?
     """

@@ -1,4 +1,4 @@
-"""`twinbed archive`: results as one file for artifact evaluation."""
+"""`twinbed archive`: pack results into one file for artifact evaluation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from twinbed.terminal import say, say_progress
 
 @click.command(name="archive")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file. Default: RESULTS.zip beside them.")
-@click.option("--raw/--no-raw", default=True, show_default=True, help="With the raw artifacts: all else can be made of them.")
-@click.option("--author", "authors", multiple=True, metavar="NAME", help="Who made them; may be given more than once.")
-@click.option("--title", metavar="TEXT", help="Of the results. Default: the study's name.")
-@click.option("--license", "licence", metavar="SPDX", help="Under which they may be used, such as CC-BY-4.0, or its address.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: RESULTS.zip.")
+@click.option(
+    "--raw/--no-raw", default=True, show_default=True, help="Include the raw artifacts, from which everything else can be made."
+)
+@click.option("--author", "authors", multiple=True, metavar="NAME", help="An author of the results; may be repeated.")
+@click.option("--title", metavar="TEXT", help="Title of the results. Default: the study's name.")
+@click.option(
+    "--license", "licence", metavar="SPDX", help="Licence of the results: an SPDX identifier such as CC-BY-4.0, or an address."
+)
 def command(
     results: Path, output: Path | None, raw: bool, authors: tuple[str, ...], title: str | None, licence: str | None
 ) -> int:
-    """Pack RESULTS into one zip file for artifact evaluation or a repository: the study, every run with its settings and
-    passport, tables, report, raw artifacts, software versions (an RO-Crate), checksums and a citation file.
+    """Pack RESULTS into one zip file for artifact evaluation or a repository.
 
-    The commands that read results read the file as well: `twinbed report study.zip` makes the identical page anywhere.
-    The same results make the same file.
+    The file holds the study, every run with its settings and passport, tables, report, raw artifacts, software versions (an
+    RO-Crate), checksums and a citation file. The same results give the same file.
+
+    Commands that read results also read the file: `twinbed report study.zip` writes the identical page anywhere.
 
     \b
     Examples:
@@ -46,8 +51,8 @@ def command(
 
     if licence and not re.fullmatch(r"[A-Za-z0-9.+-]+|https?://\S+", licence):
         raise TwinbedError(
-            f"--license {licence!r} is no SPDX identifier and no address",
-            advice="such as CC-BY-4.0: spdx.org/licenses lists them",
+            f"--license {licence!r} is neither an SPDX identifier nor an address",
+            advice="give one such as CC-BY-4.0; spdx.org/licenses lists them",
         )
 
     def progress(done: int, total: int) -> None:
@@ -55,7 +60,7 @@ def command(
 
     store = extracted(results, all_settings=True)
     if store.published:
-        raise TwinbedError(f"{store.shown} is no folder", advice="archive the results folder that was published")
+        raise TwinbedError(f"{store.shown} is in a bucket", advice="archive the results folder that was published")
     facts: dict[tuple[str, str], list[str]] = {}
     table = store.table("facts")
     if table.num_rows:

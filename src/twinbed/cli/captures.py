@@ -1,4 +1,4 @@
-"""What commands that read captures have in common: which packets, which format, where to, and what to say of the reading."""
+"""The options that commands reading captures share, their output, and the summary of what was read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Arguments = ParamSpec("Arguments")
 Code = TypeVar("Code")
 
 
-TUNNELS = "Look into tunnels (IP-in-IP, GRE, VXLAN, GENEVE, ERSPAN, GTP-U, Teredo): the innermost packet counts."
+TUNNELS = "Count the innermost packet of tunnels (IP-in-IP, GRE, VXLAN, GENEVE, ERSPAN, GTP-U, Teredo)."
 
 
 class Host(click.ParamType[str]):
-    """An IPv4 or IPv6 address."""
+    """Parses an IPv4 or IPv6 address."""
 
     name = "address"
 
@@ -40,11 +40,11 @@ class Host(click.ParamType[str]):
         try:
             return str(ip_address(str(value)))
         except ValueError:
-            self.fail(f"{value!r} is no IP address", param, ctx)
+            self.fail(f"{value!r} is not an IP address, such as 10.0.0.1", param, ctx)
 
 
 class Moment(click.ParamType[int]):
-    """A time as nanoseconds since the epoch: seconds since the epoch, or a date and time by ISO 8601 (UTC unless it says)."""
+    """Parses a time to nanoseconds since the epoch: seconds since the epoch, or ISO 8601 (UTC unless it has a zone)."""
 
     name = "time"
 
@@ -64,7 +64,7 @@ class Moment(click.ParamType[int]):
 
 
 def options(styles: list[str]) -> Callable[[Callable[Arguments, Code]], Callable[Arguments, Code]]:
-    """The arguments and options of a command that reads captures into rows."""
+    """Add the arguments and options of a command that reads captures into rows."""
     added = (
         click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True)),
         click.option("--port", type=click.IntRange(0, 65535), help="Only connections with this port at either end."),
@@ -78,12 +78,17 @@ def options(styles: list[str]) -> Callable[[Callable[Arguments, Code]], Callable
         ),
         click.option("--until", "until_ns", type=Moment(), metavar="TIME", help="Only packets before this time."),
         click.option("--tunnels", is_flag=True, help=TUNNELS),
-        click.option("--format", "style", type=click.Choice(styles), help="Default: parquet for a .parquet file, else text."),
+        click.option(
+            "--format",
+            "style",
+            type=click.Choice(styles),
+            help="Format to write. Default: parquet for a .parquet file, else text.",
+        ),
         click.option(
             "--output",
             "-o",
             type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-            help="The file to write. Default: standard output.",
+            help="File to write. Default: standard output.",
         ),
     )
 
@@ -96,18 +101,19 @@ def options(styles: list[str]) -> Callable[[Callable[Arguments, Code]], Callable
 
 
 def chosen_style(style: str | None, output: Path | None, styles: list[str]) -> str:
-    """The format asked for, else the one that the output's name ends in, else text. Raises TwinbedError for Parquet on a
-    terminal's screen."""
+    """Return the given format, else the one that the output's name ends in, else text.
+
+    Raises TwinbedError for Parquet on a terminal."""
     if style is None:
         suffix = output.suffix.removeprefix(".") if output else ""
         style = suffix if suffix in styles else "text"
     if style == "parquet" and output is None and sys.stdout.isatty():
-        raise TwinbedError("Parquet is not for a terminal", advice="give a file with -o")
+        raise TwinbedError("Parquet cannot be shown on a terminal", advice="give a file: -o rows.parquet")
     return style
 
 
 def refuse_what_was_not_kept(*files: Path) -> None:
-    """Raises TwinbedError for a capture of results of which less was kept."""
+    """Raise TwinbedError for a capture in results that was cut or deleted (`keep:`)."""
     from twinbed.results.keep import missing
 
     for file in files:
@@ -115,7 +121,7 @@ def refuse_what_was_not_kept(*files: Path) -> None:
 
 
 def write(table: pa.Table, style: str, output: Path | None) -> None:
-    """Writes a table as csv, json (one array, a row a line) or parquet."""
+    """Write a table as CSV, JSON (one array, one row a line) or Parquet."""
     with opened(output) as file:
         if style == "csv":
             from pyarrow import csv
@@ -139,14 +145,13 @@ def _write_json(table: pa.Table, file: IO[bytes]) -> None:
 
 
 def ending(summary: FlowsSummary | LogSummary, rows: int, what: str) -> int:
-    """Says on standard error what was read, what of it is in no row or odd, and where it stopped; the exit code. ``what`` is a
-    row's noun."""
+    """Print on standard error what was read, skipped and cut, and return the exit code. ``what`` is the noun of a row."""
     say(f"{amount(rows, what)} in {amount(summary['packets'], 'packet')}", err=True)
     for kind, count in summary["not_ip"].items():
         say(f"  {count:,} not IP: {kind.replace('_', ' ')}", err=True)
     for reasons in (summary["skipped"], summary["notes"]):
         for reason, count in reasons.items():
-            remedy = "; --tunnels looks into them" if reason.endswith(TUNNEL) else ""
+            remedy = "; --tunnels reads them" if reason.endswith(TUNNEL) else ""
             say(f"  {count:,} {reason.replace('_', ' ')}{remedy}", err=True)
     for stop in summary["truncated"]:
         say(f"twinbed: {stop['file']}: stopped at byte {stop['byte']:,}: {stop['reason']}", err=True)

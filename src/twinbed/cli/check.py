@@ -1,4 +1,4 @@
-"""`twinbed check`: what this machine can do, what is missing, and the command that would mend it."""
+"""`twinbed check`: test what this machine can do, and name what is missing and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _HEADINGS = {
     "": "The study",
 }
 _WIDTH = 100
-"""Columns where there is no terminal to ask."""
+"""Columns without a terminal."""
 _NARROWEST = 60
 _NAMES = 32
-"""Columns of names at most; a longer one stands on a line of its own."""
+"""Columns of names at most; a longer name gets a line of its own."""
 _SHORT = 60
-"""Characters of a reason that may stand there again and again."""
+"""Longest reason that is repeated; a longer one is replaced by a reference to the first."""
 _LONG = 300
 """Characters of a reason at most; JSON and CSV have all of it."""
 
@@ -48,25 +48,32 @@ _LONG = 300
 @click.option(
     "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of STUDY, such as replicates=2."
 )
-@click.option("--boot", is_flag=True, help="Also boot guests with every NIC, where none has since this machine booted.")
+@click.option(
+    "--boot", is_flag=True, help="Also boot a guest with every NIC, unless one has booted since this machine started."
+)
 @ssh_config.option
-@click.option("-q", "--quiet", is_flag=True, help="Only what was tried and does not work.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only tests that failed.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 def command(
     study_file: Path | None, profile: str | None, overrides: tuple[str, ...], boot: bool, quiet: bool, style: str
 ) -> int:
-    """Try what this machine can do: drivers, NICs, switches, trunks, parameters, instruments, workloads, background loads.
-
-    With STUDY, try only what that study asks for. Nothing is changed: what is tried happens in trial labs that are gone
-    afterwards. What does not work has the reason, and what would mend it.
+    """Test what this machine can do, or what STUDY needs of it; nothing is changed.
 
     \b
-    ok     it was tried, and works
-    no     it was tried, and does not; studies that do without it can be run
-    FAILS  the same of what is needed in any case
-    -      it cannot be tried as things stand
+    Examples:
+      twinbed check                  drivers, NICs, switches, instruments, workloads ...
+      twinbed check quickstart       only what this study needs
+      twinbed check --boot -q        only failed tests, with a guest booted for every NIC
 
-    Exit code 0: all that is required works; 3: something does not.
+    Tests run in trial labs that are removed afterwards. A failed test shows the reason and the command that fixes it.
+
+    \b
+    ok     tested, works
+    no     tested, does not work; only studies that use it cannot run
+    FAILS  tested, does not work, and every study (or STUDY) needs it
+    -      cannot be tested here yet
+
+    Exit code 0: everything needed works; 3: something needed does not.
     """
     from twinbed import registry
     from twinbed.cli.studyfile import read_study
@@ -78,7 +85,7 @@ def command(
         cells = [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
         checks = needs.checks(cells, registry.PLUGINS, builds=False)
     elif profile is not None or overrides:
-        raise click.UsageError(f"{'--set' if profile is None else '--profile'} is of a study: give STUDY too")
+        raise click.UsageError(f"{'--set' if profile is None else '--profile'} changes a study: give STUDY too")
     else:
         checks = matrix.matrix(registry.PLUGINS, boot=boot)
     shown = [check for check in checks if check.tried and not check.works] if quiet else checks
@@ -108,30 +115,30 @@ def _width() -> int:
 
 
 def _lines(checks: Sequence[Check], width: int, *, summary: bool = True) -> Iterator[str]:
-    """A block a group, a line a check, folded to the width; the mend below what it mends. At the end the ``summary``."""
+    """Yield a block of lines for each group, then the ``summary``. A remedy follows the last check that it fixes."""
     names = min(_NAMES, max((len(check.what) for check in checks), default=0))
     for group, members in groupby(checks, key=lambda check: check.group):
         yield _HEADINGS[group]
         of_group = list(members)
         for check, following in zip(of_group, [*of_group[1:], None], strict=True):
-            # What is said of several in a row is said below the last.
+            # A remedy of several checks in a row is printed below the last.
             again = following is not None and (following.works, following.mend) == (check.works, check.mend)
             first = next(each for each in of_group if each.found == check.found)
             repeated = first is not check and len(check.found) > _SHORT
-            found_text = f"as {first.what}" if repeated else textwrap.shorten(check.found, _LONG, placeholder=" ...")
+            found_text = f"same as {first.what}" if repeated else textwrap.shorten(check.found, _LONG, placeholder=" ...")
             yield from _check(check, names, width, found_text, "" if again else check.mend)
         yield ""
     if not summary:
         return
     failing = [check.what for check in checks if check.required and not check.works]
     if failing:
-        yield f"{len(failing)} of {len(checks)} do not work and are needed: {', '.join(failing)}."
+        yield f"Not ready: {len(failing)} of {len(checks)} do not work here: {', '.join(failing)}."
     else:
         optional = sum(not check.works and check.tried for check in checks)
-        rest = f"; {optional} of {len(checks)} do not work, and are not needed by every study" if optional else ""
-        yield f"Everything that is required works here{rest}."
+        rest = f" {optional} of {len(checks)} do not work; only studies that use them cannot run." if optional else ""
+        yield f"Ready: everything that is needed works here.{rest}"
     if untried := [check for check in checks if not check.tried]:
-        yield f"{len(untried)} of {len(checks)} were not tried."
+        yield f"{len(untried)} of {len(checks)} were not tested."
 
 
 def _check(check: Check, names: int, width: int, text: str, mend: str) -> Iterator[str]:
@@ -146,5 +153,5 @@ def _check(check: Check, names: int, width: int, text: str, mend: str) -> Iterat
     ]
     if mend and not check.works:
         yield from textwrap.wrap(
-            f"mend: {mend}", width, break_on_hyphens=False, initial_indent=indent, subsequent_indent=indent + "      "
+            f"fix: {mend}", width, break_on_hyphens=False, initial_indent=indent, subsequent_indent=indent + "     "
         )

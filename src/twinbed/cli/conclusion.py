@@ -1,7 +1,7 @@
-"""What a study came to, kept beside its tables, so that `twinbed run` with nothing to do makes no page again.
+"""The kept verdict of a study, so that `twinbed run` with nothing to do does not write the page again.
 
-It holds as long as everything that it was made of is the same: this program, the study, its runs, what was measured of its
-links, and the calibrations beside them. Documents count by their content, files of runs by size and time of change.
+It is valid while its inputs are unchanged: this program, the study, its runs, link measurements and calibrations. Documents are
+compared by content, files of runs by size and time of change.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from twinbed.terminal import as_json
 from twinbed.tree import Tree
 
 FILE = "tables/conclusion.json"
-"""It goes with the tables, where somebody deletes these to have all made anew."""
+"""Kept with the tables: who deletes these to rebuild them deletes it too."""
 _DOCUMENTS = ("study.yaml", "study.json", INTERIM_FILE, FROZEN)
 _FOLDERS = ("runs", "links", CALIBRATIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """``verdict`` are the lines that say it in a word; ``page`` is that of the report's file, None where none was written."""
+    """Holds the short lines of the ``verdict``, and the size and time of the report's ``page``: None where none was written."""
 
     made_of: str
     verdict: tuple[str, ...]
@@ -38,7 +38,7 @@ class Conclusion:
 
     @classmethod
     def kept(cls, results: Path) -> Conclusion | None:
-        """The one that was kept; None where there is none that can be read, as it is made again at little cost."""
+        """Return the kept conclusion; None where none can be read, since making it again costs little."""
         try:
             data = document(parsed(Tree(results).read(FILE)))
             page = value_of(data, "page", optional(text))
@@ -47,19 +47,19 @@ class Conclusion:
             return None
 
     def keep(self, results: Path) -> None:
-        """Raises TwinbedError where it cannot be written."""
+        """Write the conclusion. Raises TwinbedError where that fails."""
         try:
             Tree(results).make("tables")
             Tree(results).write(FILE, as_json(asdict(self)) + "\n")
         except OSError as error:
             raise TwinbedError(
-                f"{results / FILE} cannot be written: {error.strerror}", advice="make room or give write access, then try again"
+                f"{results / FILE} cannot be written: {error.strerror}",
+                advice="free space or give write access, then try again",
             ) from error
 
 
 def made_of(results: Path, package: Path | None = None) -> str:
-    """Digest of all that the verdict and the page follow from. Without ``package`` it is with this program's own, which is read
-    once: a process runs what it has loaded."""
+    """Return the digest of everything that the verdict and the page follow from, of this program too (read once)."""
     digest = hashlib.sha256(twinbed.__version__.encode())
     digest.update(_own_program() if package is None else _program(package))
     tree = Tree(results)
@@ -84,7 +84,7 @@ def _program(package: Path) -> bytes:
 
 
 def page_of(file: Path) -> str | None:
-    """What tells a page that was changed since: its size and time of change. None where it is not there."""
+    """Return the size and the time of change of a page, which show later changes; None for a missing page."""
     try:
         about = file.stat()
     except OSError:
@@ -93,14 +93,14 @@ def page_of(file: Path) -> str | None:
 
 
 def _sources(package: Path) -> Iterator[Path]:
-    """This program: its modules, the compiled core, and the data that come with it."""
+    """Yield this program's files: modules, the compiled core, and data."""
     for folder, subfolders, names in os.walk(package):
         subfolders[:] = [each for each in subfolders if each != "__pycache__"]
         yield from (file for name in names if (file := Path(folder, name)).is_file())
 
 
 def _files(results: Tree, folder: str) -> Iterator[str]:
-    """A line a file: its name, size and time of change. Names that start with a dot are runs that never finished."""
+    """Yield a line for each file: name, size and time of change. Names with a dot first are unfinished runs."""
     if results.kind(folder) is None:
         return
     for name, about in results.all_below(folder):

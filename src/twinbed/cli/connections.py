@@ -1,4 +1,4 @@
-"""`twinbed connections`: the connections of captures, as Zeek logs them."""
+"""`twinbed connections`: list the connections of captures, as Zeek logs them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES = ["text", "zeek", "zeek-json", "csv", "json", "parquet"]
 
 
 class _Reading(TypedDict):
-    """Which packets and connections are taken."""
+    """Selects packets and connections."""
 
     tunnels: bool
     ignore_checksums: bool
@@ -34,9 +34,9 @@ class _Reading(TypedDict):
     until_ns: int | None
 
 
-@click.command(name="connections", epilog="docs/connections.md says what each column means, and where Zeek is not followed.")
+@click.command(name="connections", epilog="docs/connections.md explains each column, and where twinbed differs from Zeek.")
 @captures.options(STYLES)
-@click.option("--ignore-checksums", is_flag=True, help="Count packets with bad checksums too (Zeek's -C).")
+@click.option("--ignore-checksums", is_flag=True, help="Count packets with bad checksums too (as Zeek's -C).")
 def command(
     files: tuple[Path, ...],
     port: int | None,
@@ -48,15 +48,16 @@ def command(
     output: Path | None,
     ignore_checksums: bool,
 ) -> int:
-    """The TCP, UDP and ICMP connections in the captures FILE..., a row each, with states and histories as Zeek's conn.log.
-
-    Several files are one capture, in the order of their packets' times; pcap or pcapng, plain, .gz or .zst, or - for standard
-    input. Exit code 1: a file is cut off or damaged, and the rows are of what is before.
+    """List the TCP, UDP and ICMP connections in the captures FILE..., with states and histories as in Zeek's conn.log.
 
     \b
-    twinbed connections server.pcap                            a table for the eye
-    twinbed connections --format zeek *.pcap -o conn.log       Zeek's own file
-    twinbed connections *.pcap -o connections.parquet          for DuckDB, pandas, R
+    Examples:
+      twinbed connections server.pcap                            a table to read
+      twinbed connections --format zeek *.pcap -o conn.log       Zeek's own file
+      twinbed connections *.pcap -o connections.parquet          for DuckDB, pandas, R
+
+    Several files count as one capture, merged by packet time: pcap or pcapng, plain, .gz or .zst, or - for standard input.
+    Exit code 1: a file is cut off or damaged; the rows describe the part before.
     """
     from twinbed import _core
 
@@ -92,7 +93,7 @@ def command(
 def _print(unsorted: Sequence[Mapping[str, Any]], output: Path | None) -> None:
     from twinbed.render.rows import as_text
 
-    # Those without a time last, as in the other formats.
+    # Rows without a time come last, as in the other formats.
     rows = sorted(unsorted, key=lambda row: (row["start_ns"] is None, row["start_ns"] or 0))
     put(as_text([_short(row, rows[0]["start_ns"]) for row in rows]), output)
 
@@ -122,12 +123,12 @@ def _write_zeek(table: pa.Table, style: str, output: Path | None) -> None:
 
 
 def _say_checksums(verdicts: Mapping[str, ChecksumVerdicts], ignored: int) -> None:
-    """Bad and unfinished checksums, on standard error: they say what became of packets before the capture saw them."""
+    """Print bad and unfinished checksums on standard error: they show what happened to packets before the capture."""
     bad = {protocol: verdict["bad"] for protocol, verdict in verdicts.items() if verdict["bad"]}
     partial = sum(verdict["partial"] for verdict in verdicts.values())
     if bad:
         counts = ", ".join(f"{count:,} {protocol}" for protocol, count in bad.items())
-        rest = f"; in no count: {amount(ignored, 'packet')} (counted with --ignore-checksums)" if ignored else ""
+        rest = f"; {amount(ignored, 'packet')} not counted (--ignore-checksums counts them)" if ignored else ""
         say(f"  caution: bad checksums: {counts}{rest}", err=True)
     if partial:
         what = f"{amount(partial, 'checksum')} {'is' if partial == 1 else 'are'} unfinished"

@@ -1,4 +1,4 @@
-"""``twinbed describe``: what settings, metrics and factors are called, and what they take."""
+"""``twinbed describe``: explain settings, metrics and factors, and the values that they take."""
 
 from __future__ import annotations
 
@@ -25,21 +25,16 @@ _OWN_FACTORS: Mapping[str, str] = {
 @click.command("describe")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 def command(names: tuple[str, ...]) -> None:
-    """Describe what a study file may say: each setting with its type, default, allowed values and an example.
-
-    NAME is a key of a study file, a driver, workload, background load or instrument; or a setting, wherever it is. Without a
-    NAME: what there is to describe, a line each.
+    """Explain a setting, metric or factor of studies: its type, default, allowed values and an example.
 
     \b
     Examples:
-      twinbed describe                        what there is
-      twinbed describe http                   the settings of a workload
-      twinbed describe qemu                   the settings of a driver
-      twinbed describe topology topology.link
-      twinbed describe keep_alive             one setting
-      twinbed describe metric rtt             a metric; without a name, all of them
-      twinbed describe factor payload         a setting as a factor; without a name, all of them
-      twinbed describe units                  how sizes, rates, durations and shares are written
+      twinbed describe                        list all names
+      twinbed describe qemu topology.link     the settings of a driver and of a key
+      twinbed describe metric rtt             one metric
+
+    NAME is a key of a study file, a driver, a workload, a background load, an instrument, or a setting of one of these.
+    The words `metric` and `factor` alone list all metrics and factors; `units` explains sizes, rates, durations and shares.
     """
     catalogue = registry.catalogue()
     every = subjects(catalogue)
@@ -70,10 +65,10 @@ def _contents(every: Sequence[Subject]) -> Iterator[str]:
     yield "More:"
     yield from _listed(
         {
-            "SETTING": "a setting by its name, wherever it is, such as keep_alive",
-            "metric [NAME]": "what is measured",
-            "factor [NAME]": "a setting as a factor",
-            "units": "how sizes, rates, durations and shares are written",
+            "SETTING": "any setting by its name, such as keep_alive",
+            "metric [NAME]": "a metric; without a name, all of them",
+            "factor [NAME]": "a setting as a factor; without a name, all of them",
+            "units": "how to write sizes, rates, durations and shares",
         }
     )
 
@@ -86,10 +81,10 @@ def _each(names: Sequence[str], describe: Callable[[str], Iterator[str]]) -> Ite
 
 
 def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
-    """A subject, a setting, a metric, or how quantities are written."""
+    """Yield the description of a subject, a setting, a metric, or of how quantities are written."""
     found = [each for each in every if each.name == name]
     settings: dict[Declared, list[Subject]] = {}
-    """With all that have them alike."""
+    """Each setting with all subjects that have it alike."""
     for subject in every:
         for setting in subject.settings:
             if name in (setting.name, subject.path_of(setting)) and subject not in found:
@@ -143,7 +138,7 @@ def _setting(setting: Declared, every: Sequence[Subject], indent: str = "  ") ->
 
 
 def _inside(kind: Kind, every: Sequence[Subject], indent: str) -> Iterator[str]:
-    """The settings of a mapping within a setting: those that no subject has, and where the others are."""
+    """Yield the settings of a mapping within a setting: those that no subject has, and where the others are described."""
     own: tuple[Declared, ...] = () if kind.model is None else declared(kind.model)
     alike = max((each for each in every if set(each.settings) <= set(own)), key=lambda each: len(each.settings))
     if alike.settings:
@@ -151,7 +146,7 @@ def _inside(kind: Kind, every: Sequence[Subject], indent: str) -> Iterator[str]:
         fixed = [each for each in own if len(each.kinds[0].choices) == 1]
         own = tuple(each for each in own if each not in fixed)
         which = "".join(f"with {each.name}: {each.kinds[0].choices[0]}, " for each in fixed)
-        yield from _wrapped(f"{which}settings as `twinbed describe {alike.name}` tells", indent, indent + "  ")
+        yield from _wrapped(f"{which}settings as in `twinbed describe {alike.name}`", indent, indent + "  ")
     for setting in own:
         yield from _setting(setting, every, indent + "  ")
 
@@ -160,7 +155,7 @@ def _units() -> Iterator[str]:
     for quantity in QUANTITIES:
         yield from _wrapped(f"{quantity.name}: {quantity.allowed}", "", "    ")
     yield ""
-    yield from _wrapped("The unit bps is refused: it means bytes to tc and bits to everybody else.", "")
+    yield from _wrapped("The unit bps is refused, since it means bytes to tc and bits to everybody else.", "")
 
 
 def _metrics() -> Iterator[str]:
@@ -169,7 +164,7 @@ def _metrics() -> Iterator[str]:
         {name: f"{metric.unit}; {metric.description}" for name, (metric, _) in every.items() if "_per_" not in name}
     )
     yield ""
-    yield from _wrapped("What grows with the work is also measured per unit of it, such as packets_per_request.", "")
+    yield from _wrapped("A metric that grows with the work is also measured per unit of work, such as packets_per_request.", "")
 
 
 def _metric(name: str) -> Iterator[str]:
@@ -194,7 +189,7 @@ def _factors(factors: Sequence[tuple[Subject, Declared]]) -> Iterator[str]:
     yield ""
     yield from _wrapped(", ".join(dict.fromkeys(setting.name for _, setting in factors)), "  ")
     yield ""
-    yield from _wrapped("twinbed describe factor NAME says of what each is a setting, and its levels.", "")
+    yield from _wrapped("`twinbed describe factor NAME` explains a factor and its levels.", "")
 
 
 def _factor(name: str, factors: Sequence[tuple[Subject, Declared]]) -> Iterator[str]:
@@ -216,7 +211,7 @@ def _factor(name: str, factors: Sequence[tuple[Subject, Declared]]) -> Iterator[
         levels = [*([setting.default] if setting.default else []), *map(written, setting.examples)]
         few = ", ".join(list(dict.fromkeys(levels))[:2])
         yield from _wrapped(f"example: factors: {{{setting.name}: [{few}]}}", "    ", "      ")
-        yield from _wrapped(f"its path, where another setting of the study has that name: {path}", "    ", "      ")
+        yield from _wrapped(f"its full path, where another setting of the study has the same name: {path}", "    ", "      ")
 
 
 def _unknown(
@@ -224,11 +219,11 @@ def _unknown(
 ) -> NoReturn:
     near = nearest(name, names, also)
     hint = f" {did_you_mean(near).replace('did', 'Did', 1)}" if near else ""
-    raise click.UsageError(f"{name!r} is not {what}.{hint} `{command}` lists what there is.")
+    raise click.UsageError(f"{name!r} is not {what}.{hint} `{command}` lists all names.")
 
 
 def _listed(rows: Mapping[str, str]) -> Iterator[str]:
-    """A line each, cut at the end where it is too long."""
+    """Yield a line for each row, cut at ``WIDTH``."""
     width = min(24, max(map(len, rows)))
     for name, text in rows.items():
         head = f"  {name:<{width}}  "

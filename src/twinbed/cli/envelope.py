@@ -1,8 +1,8 @@
-"""`--json` of every command: what it came to, as JSON, in an envelope that says of which command and which twinbed it is.
+"""`--json` of every command: its result as JSON, in an envelope with the command's name and twinbed's version.
 
-Where a command has `--format json`, the result is what that prints, passed on as it is written, so that a long one needs no
-more memory. Of another command it is what it hands over by ``tell``; its words to people are left out then.  Errors are text on
-standard error, and exit codes are the same.
+Where a command has `--format json`, the envelope holds that output, passed on as it is written, so that a long one needs no
+more memory. Another command hands its result over by ``tell``, and its text for people is left out. Errors are text on
+standard error, and exit codes stay the same.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ import twinbed
 from twinbed.terminal import as_json, say, say_text
 
 SCHEMA = 1
-"""Version of the envelope, and of what results hold: it grows when something that was there is gone or means another thing."""
+"""Version of the envelope and its results. It grows when a field is removed or changes its meaning."""
 WITHOUT: Mapping[str, str] = {
-    "describe": "it is prose; `twinbed schema` says the same for programs",
-    "schema": "it prints a JSON Schema, which has a form of its own",
-    "help": "it is the help of other commands",
+    "describe": "it is prose; `twinbed schema` has the same for programs",
+    "schema": "it prints a JSON Schema already",
+    "help": "it prints the help of other commands",
 }
-"""Commands without --json, and why."""
+"""Commands without --json, with the reason."""
 _WRITTEN = ("study_file", "output")
-"""Options that name a file to write, where that is all that a command does."""
+"""Options that name a file to write, of commands that do nothing else."""
 _RESULT = "twinbed.result"
 _NAME = "as_json"
 
 
 class _Callback(Protocol):
-    """What click calls with a command's parameters."""
+    """Is called by click with a command's parameters."""
 
     def __call__(self, *arguments: object, **given: object) -> object: ...
 
 
 def tell(result: object) -> None:
-    """Hands over the result of the command that runs, for --json."""
+    """Hand over the result of the running command, for --json."""
     context = click.get_current_context(silent=True)
     if context is not None:
         context.meta[_RESULT] = result
 
 
 def with_json(command: click.Command, name: str) -> click.Command:
-    """The command, with --json added to it, or to those of a group, unless it is there already."""
+    """Add --json to a command, or to the commands of a group, unless it is there already."""
     if isinstance(command, click.Group):
         for member in command.commands.values():
             with_json(member, str(member.name))
     elif name not in WITHOUT and not any(each.name == _NAME for each in command.params):
         style = _style(command)
-        text = "The same as --format json, in an envelope." if style else "Print as JSON what was done, in an envelope."
-        command.params.append(click.Option(["--json", _NAME], is_flag=True, help=f"{text} docs/json.md"))
+        text = "Print --format json in an envelope" if style else "Print the result as JSON"
+        command.params.append(click.Option(["--json", _NAME], is_flag=True, help=f"{text} (docs/json.md)."))
         command.callback = _wrapped(command, style)
     return command
 
 
 def _style(command: click.Command) -> str | None:
-    """The name of the parameter that --format json sets."""
+    """Return the name of the parameter that --format json sets; None without one."""
     for each in command.params:
         if "--format" in each.opts and isinstance(each.type, click.Choice) and "json" in each.type.choices:
             return each.name
@@ -85,7 +85,7 @@ def _wrapped(command: click.Command, style: str | None) -> _Callback:
             say_text(f"{head}{as_json(context.meta.get(_RESULT))}}}\n")
             return code
         if context.get_parameter_source(style) is ParameterSource.COMMANDLINE and given[style] != "json":
-            raise click.UsageError(f"--json is --format json, not --format {given[style]}: give one of the two")
+            raise click.UsageError(f"--json means --format json, not --format {given[style]}: give one of the two")
         with _enveloped(head) as passed_on:
             code = run(*arguments, **{**given, style: "json"})
         if not passed_on.begun:
@@ -97,13 +97,13 @@ def _wrapped(command: click.Command, style: str | None) -> _Callback:
 
 
 def _head(context: click.Context) -> str:
-    """All before the result. The command is named as below the program: ``analyse anova``."""
+    """Return everything before the result. The command is named without the program: ``analyse anova``."""
     about = {"twinbed": {"schema": SCHEMA, "version": twinbed.__version__}, "command": context.command_path.partition(" ")[2]}
     return json.dumps(about).removesuffix("}") + ', "result": '
 
 
 class _After(io.BufferedIOBase):
-    """Writes a JSON document to an output, after a beginning. What is said when the result went to a file is left out."""
+    """Writes a JSON document to an output, after a beginning. Other text is left out."""
 
     name = "<stdout>"
 
@@ -129,7 +129,7 @@ class _After(io.BufferedIOBase):
 
 @contextlib.contextmanager
 def _enveloped(head: str) -> Iterator[_After]:
-    """What is written to standard output comes between the head and a brace."""
+    """Put everything that is written to standard output between ``head`` and a brace."""
     sys.stdout.flush()
     after = _After(sys.stdout.buffer, head.encode())
     with contextlib.redirect_stdout(io.TextIOWrapper(after, encoding="utf-8", write_through=True)) as text:

@@ -1,4 +1,4 @@
-"""`twinbed export`: results as files for papers, notebooks and other programs."""
+"""`twinbed export`: write results as files for papers, notebooks and other programs."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ STYLES: Mapping[str, tuple[str, ...]] = {"csv": ("csv",), "parquet": ("parquet",
 
 @click.command(name="export")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, metavar="DIR", type=click.Path(path_type=Path), help="The folder to make.")
-@click.option("--tables", type=click.Choice(list(STYLES)), help="Every table, tidy, with a dictionary of its columns.")
+@click.option("-o", "--output", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Folder to write.")
+@click.option("--tables", type=click.Choice(list(STYLES)), help="Every table in tidy form, with a dictionary of its columns.")
 @click.option("--latex", is_flag=True, help="The report's tables for LaTeX (booktabs), and every comparison as CSV.")
 @click.option("--figures", is_flag=True, help="Each figure of the report: Vega-Lite JSON, SVG, PNG, PDF.")
 @click.option("--chains", is_flag=True, help="Each program's chain of system calls: GraphML, DOT.")
-@click.option("--flent", is_flag=True, help="Each run's series over time as a data file of flent's.")
-@click.option("--metrics", is_flag=True, help="Each run's metrics as a file, and a manifest with which they can be imported.")
+@click.option("--flent", is_flag=True, help="Each run's time series as a data file for flent.")
+@click.option("--metrics", is_flag=True, help="Each run's metrics as a file, with a manifest for `twinbed import`.")
 def command(
     results: Path, output: Path, tables: str | None, latex: bool, figures: bool, chains: bool, flent: bool, metrics: bool
 ) -> int:
-    """Write RESULTS, a folder or an archive of one, as files for papers, notebooks and other programs. Without any flag: all
-    that there is, tables as CSV and Parquet.
+    """Write RESULTS (a folder or an archive) as files for papers, notebooks and other programs.
 
-    The same command again makes the same parts anew and leaves others. A folder that no export made is left alone.
+    Without a flag, everything is written, with tables as CSV and Parquet. The same command again replaces its own parts and
+    keeps others. A folder that `twinbed export` did not make is never changed.
 
     \b
     Examples:
@@ -53,7 +53,7 @@ def command(
     everything = not (tables or latex or figures or chains or flent or metrics)
     store = extracted(results)
     if not store.records:
-        raise TwinbedError(f"{results} has no runs", advice="run the study, or import something, first")
+        raise TwinbedError(f"{results} has no runs", advice="run the study first, or import files")
     asked = _Asked(store, output, everything)
     try:
         folder.opened(output, store.outline.name, twinbed.__version__)
@@ -71,21 +71,23 @@ def command(
             asked.metrics()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise TwinbedError(f"{error.filename or output} cannot be written: {reason}", advice="name another with -o") from error
+        raise TwinbedError(
+            f"{error.filename or output} cannot be written: {reason}", advice="choose another folder with -o"
+        ) from error
     tell({"written": asked.written, "without": asked.without})
     return codes.DONE
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """The parts. One that there is nothing for is an error where it was asked for by its flag."""
+    """Writes the parts. A part without data is an error only if its flag was given."""
 
     store: Store
     output: Path
     everything: bool
     written: list[str] = field(default_factory=list)
     without: dict[str, str] = field(default_factory=dict)
-    """Part that there is nothing for -> why."""
+    """Each part without data, with the reason."""
 
     @cached_property
     def opened(self) -> Results:
@@ -107,7 +109,7 @@ class _Asked:
 
         with part(self.output, "tables") as made:
             rows = tables.write(self.opened, made, styles, progress("tables"))
-        self._said("tables", f"{len(rows)} tables, {sum(rows.values()):,} rows, as {' and '.join(styles)}")
+        self._written("tables", f"{len(rows)} tables, {sum(rows.values()):,} rows, as {' and '.join(styles)}")
 
     def latex(self) -> None:
         from twinbed.exporting.folder import part
@@ -120,7 +122,7 @@ class _Asked:
         with part(self.output, "latex") as made:
             for name, style in texts.items():
                 write(rendered(style, self.store, self.compared), made / name)
-        self._said("latex", f"{', '.join(texts)}; {len(self.compared.comparisons):,} comparisons")
+        self._written("latex", f"{', '.join(texts)}; {len(self.compared.comparisons):,} comparisons")
 
     def figures(self) -> None:
         from twinbed.exporting import figures
@@ -130,11 +132,11 @@ class _Asked:
 
         with collected() as drawn:
             rendered("html", self.store, self.compared, whole=True)
-        if not drawn and self._without("figures", "its report has no figure", "they come with runs to compare"):
+        if not drawn and self._without("figures", "the report has no figure", "figures need two testbeds with runs"):
             return
         with part(self.output, "figures") as made:
             files = figures.write(drawn, made, progress("figures"))
-        self._said("figures", f"{len(drawn)} figures, {files} files")
+        self._written("figures", f"{len(drawn)} figures, {files} files")
 
     def chains(self) -> None:
         from twinbed import registry
@@ -142,52 +144,52 @@ class _Asked:
         from twinbed.render.output import write
 
         if not self.store.table("transitions").num_rows:
-            self._without("chains", "it has no system calls", "put syscalls into the study's instruments, and run it")
+            self._without("chains", "no run recorded system calls", "add syscalls to the study's instruments and run it")
             return
         with part(self.output, "chains") as made:
             for file in registry.analysis("chain").files(self.store):
                 write(file.text, made / file.name)
             count = len(list(made.glob("*.dot")))
-        self._said("chains", f"{count} chains, as GraphML and DOT")
+        self._written("chains", f"{count} chains, as GraphML and DOT")
 
     def flent(self) -> None:
         from twinbed.exporting import flent
         from twinbed.exporting.folder import part
 
         if not any(self.store.table(name).num_rows for name in flent.TABLES):
-            self._without("flent", "it has no series over time", "the workload iperf3 and the instrument latency make some")
+            self._without("flent", "no run recorded a time series", "use the workload iperf3 or the instrument latency")
             return
         with part(self.output, "flent") as made:
             count = flent.write(self.opened, made, progress("flent's files"))
-        self._said("flent", f"{count} runs")
+        self._written("flent", f"{count} runs")
 
     def metrics(self) -> None:
         from twinbed.exporting import reimport
         from twinbed.exporting.folder import part
 
         if not self.store.table("metrics").num_rows:
-            self._without("metrics", "no run has any value", "the report says why runs failed")
+            self._without("metrics", "no run has a metric", "see in the report why runs failed")
             return
         with part(self.output, "metrics") as made:
             count = reimport.write(self.opened, made)
         rest = len(self.store.records) - count
         left_out = f"; {rest} without values left out" if rest else ""
-        self._said("metrics", f"{count} runs, and {reimport.MANIFEST}{left_out}")
+        self._written("metrics", f"{count} runs, and {reimport.MANIFEST}{left_out}")
 
-    def _said(self, name: str, what: str) -> None:
+    def _written(self, name: str, what: str) -> None:
         self.written.append(str(self.output / name))
         say(f"{self.output / name}: {what}")
 
     def _without(self, name: str, reason: str, advice: str) -> bool:
         if not self.everything:
-            raise TwinbedError(f"no {name} of {self.store.outline.name}: {reason}", advice=advice)
+            raise TwinbedError(f"{self.store.outline.name} has no {name}: {reason}", advice=advice)
         self.without[name] = reason
         say(f"no {name}: {reason}")
         return True
 
 
 def progress(what: str) -> Callable[[int, int], None]:
-    """On a terminal: how many of how many."""
+    """Return a callback that shows progress on a terminal."""
 
     def on_progress(done: int, total: int) -> None:
         say_progress(what, done, total)

@@ -1,4 +1,4 @@
-"""Brings the tables of a results folder up to date, and says so where it takes long."""
+"""Brings the tables of a results folder up to date, with progress on a terminal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from twinbed.terminal import say_progress
 
 
 def extracted(results: Path, *, all_settings: bool = False) -> Store:
-    """The opened results folder, or archive of one: the runs of the study as it stands, or all that there are. Progress goes to
-    standard error, if that is a terminal."""
+    """Open a results folder or an archive: the runs of the study as it is now, or all runs with ``all_settings``."""
     from twinbed import registry
     from twinbed.cli.on import executor
     from twinbed.results.archive.unpack import folder_of

@@ -1,4 +1,4 @@
-"""The text of a first study: a few choices, each written where it belongs, with what else one may want beside it."""
+"""The text of a first study, from a few choices."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ CARD, GUEST, TOOL, DURATION = "nic", "qemu", "tool", "duration"
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a first study is made from."""
+    """Holds the choices that a first study is made from."""
 
     file: str
-    """Where it is written to."""
+    """The file to write, for the comments."""
     testbeds: tuple[str, ...]
     """The reference first: names of drivers, or of network cards of guests."""
     workload: str
     """A workload, or the tool of one."""
     settings: Mapping[str, tuple[str, ...]]
-    """Of the workload, or of links; several values make a factor, none is the default."""
+    """Settings of the workload or of links. Several values make a factor; none keeps the default."""
     vary: Mapping[str, tuple[str, ...]]
     record: tuple[str, ...]
     replicates: int | None
 
 
 def first_study(choices: Choices, catalogue: Catalogue) -> str:
-    """Raises TwinbedError for a testbed or workload that there is not. What else is wrong, the reader says of the text."""
+    """Return the text of a study file. Raises TwinbedError for an unknown testbed or workload."""
     return "\n".join(_lines(choices, catalogue)) + "\n"
 
 
@@ -54,45 +54,45 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     work = {**workload, **{name: value for name, value in fixed.items() if name not in of_links}}
     name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(choices.file).stem).strip("._-")[:64] or "study"
     yield from (
-        f"# What it will do: twinbed plan {choices.file}. Run it, or go on with it: twinbed run {choices.file}.",
-        "# Every setting: `twinbed describe`. An editor completes them with `twinbed schema`.",
+        f"# See the plan: twinbed plan {choices.file}. Run it, or continue it: twinbed run {choices.file}.",
+        "# Every setting: `twinbed describe`. For completion in an editor: `twinbed schema`.",
         "",
         f"study: {written(name)} # also the name of the results folder",
         "",
-        "# Where the same work is done: names that you choose, each with a driver and its settings.",
+        "# The testbeds to compare: names that you choose, each with a driver and its settings.",
         "testbeds:",
     )
     yield from (f"  {each}: {written(settings)}" for each, settings in testbeds.items())
-    yield f"reference: {next(iter(testbeds), '')} # what the others are held against"
+    yield f"reference: {next(iter(testbeds), '')} # the testbed that the others are compared with"
     yield ""
     yield "# The network between them (twinbed describe topology topology.link)."
     if any("delay" in name for name in (*link, *factors)):
-        yield f"# A delay is made by the kernel's netem; twinbed check {choices.file} says whether it can be made here."
+        yield f"# Delay needs the kernel's netem; twinbed check {choices.file} tests whether it works here."
     yield f"topology: {written({'pairs': 1, 'link': link})}"
     yield ""
-    yield f"# What clients ask of servers (twinbed describe {workload['kind']})."
+    yield f"# The work that clients and servers do (twinbed describe {workload['kind']})."
     yield f"workload: {written(work)}"
     yield ""
-    yield "# What is varied: every combination is run on every testbed. Any setting can be a factor (twinbed describe factor)."
+    yield "# Factors: every combination of levels is run. Any setting can be a factor (twinbed describe factor)."
     yield "factors:"
     yield f"  testbed: {written([*testbeds])}"
     yield from (f"  {each}: [{', '.join(levels)}]" for each, levels in factors.items())
     yield ""
     if choices.record:
-        yield "# What is recorded besides the workload's own report (twinbed describe)."
+        yield "# Instruments: recorded in addition to the workload's own report (twinbed describe)."
         yield f"instruments: {written([*choices.record])}"
         yield ""
-    yield f"replicates: {choices.replicates or 5} # runs of each combination, in blocks, each in a random order"
-    yield "margin: 10% # how far apart still counts as equivalent"
+    yield f"replicates: {choices.replicates or 5} # runs of each combination, in blocks of random order"
+    yield "margin: 10% # the largest difference that counts as equivalent"
     yield ""
-    yield f"# A first look: twinbed run {choices.file} --profile quick"
+    yield f"# A quick try: twinbed run {choices.file} --profile quick"
     yield "profiles:"
     short = {"workload.duration": "2s"} if DURATION in catalogue.workloads[str(workload["kind"])].model_fields else {}
     yield f"  quick: {written({'replicates': 3, **({} if DURATION in factors else short)})}"
 
 
 def _testbed(given: str, catalogue: Catalogue) -> tuple[str, Mapping[str, object]]:
-    """Its name and settings."""
+    """Return the name and the settings of a testbed."""
     if given in catalogue.drivers:
         return given, {"driver": given, **needed(catalogue.drivers[given])}
     cards = {name.partition("-")[0]: name for name in NIC_MODELS} | {name: name for name in NIC_MODELS}

@@ -1,4 +1,4 @@
-"""`twinbed flows`: the statistics of every TCP connection in a capture."""
+"""`twinbed flows`: print the statistics of every TCP connection in a capture."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 STYLES = ["text", "csv", "json", "parquet"]
 SIDES = ("_a2b", "_b2a")
-"""What the columns of a direction end in."""
+"""Endings of the columns of each direction."""
 
 
-@click.command(name="flows", epilog="docs/flows.md says what each column counts, and where tcptrace is not followed.")
+@click.command(name="flows", epilog="docs/flows.md explains each column, and where twinbed differs from tcptrace.")
 @captures.options(STYLES)
-@click.option("--long", "is_long", is_flag=True, help="In text: every statistic, a connection after the other.")
-@click.option("--threads", type=click.IntRange(1, 64), help="Threads that read. Default: one a CPU this may use.")
+@click.option("--long", "is_long", is_flag=True, help="As text, print every statistic, one connection after another.")
+@click.option("--threads", type=click.IntRange(1, 64), help="Threads that read. Default: one for each CPU.")
 @click.option(
     "--on",
     metavar="EXECUTOR",
-    help="Who counts, where that is not this process: tcp://SCHEDULER of dask, a file with a cluster, or local:N processes. "
-    "Each worker reads all packets, and counts its share of the connections. docs/scale.md",
+    help="Count on local:N processes, on tcp://SCHEDULER of dask, or on the cluster in a file. Each worker reads all packets "
+    "and counts its share of the connections. docs/scale.md",
 )
 @insecure
 def command(
@@ -47,16 +47,16 @@ def command(
     threads: int | None,
     on: str | None,
 ) -> int:
-    """Statistics of every TCP connection in the captures FILE..., a row each, as `tcptrace -l` counts them.
-
-    Several files are one capture, in the order of their packets' times; pcap or pcapng, plain, .gz or .zst, or - for standard
-    input. Missing is empty (null), never 0. Exit code 1: a file is cut off or damaged, and the rows are of what is before.
+    """Print statistics of every TCP connection in the captures FILE..., as `tcptrace -l` counts them.
 
     \b
-    twinbed flows server.pcap                         a table for the eye
-    twinbed flows --long --port 80 server.pcap        all that tcptrace -l tells
-    twinbed flows *.pcap.zst -o flows.parquet         for DuckDB, pandas, R
-    twinbed flows --on tls://lab:8786 huge.pcap       several machines count
+    Examples:
+      twinbed flows server.pcap                         a table to read
+      twinbed flows --long --port 80 server.pcap        all that tcptrace -l prints
+      twinbed flows *.pcap.zst -o flows.parquet         for DuckDB, pandas, R
+
+    Several files count as one capture, merged by packet time: pcap or pcapng, plain, .gz or .zst, or - for standard input.
+    A missing value is empty (null), never 0. Exit code 1: a file is cut off or damaged; the rows describe the part before.
     """
     import os
 
@@ -71,7 +71,7 @@ def command(
     with refusals():
         if on:
             if threads:
-                raise click.UsageError("--threads and --on both say who counts: give one of them.")
+                raise click.UsageError("--threads and --on exclude each other: give one of them")
             summary = _shared(on, paths, asked, style, file, is_long)
         elif style == "parquet" and file is not None:
             summary = _core.flows_to_parquet(paths, str(file), threads=number, **asked)
@@ -91,7 +91,7 @@ def _shared(on: str, paths: Sequence[str], asked: Asked, style: str, file: Path 
     from twinbed.readers.flow_shares import counted
 
     if STANDARD in paths:
-        raise click.UsageError("--on: standard input can be read once, and every worker reads all packets.")
+        raise click.UsageError("--on cannot read standard input, as every worker reads all packets: give a file")
     given = {str(Path(path).absolute()): path for path in paths}
     paths = [str(Path(path).absolute()) for path in paths]
     below = file.absolute().parent if file else None
@@ -115,7 +115,7 @@ def _print(rows: Sequence[Mapping[str, Any]], output: Path | None, is_long: bool
 
 
 def _short(row: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, object]:
-    """What tells connections apart and says whether one went well."""
+    """Return the columns that identify a connection and show whether it went well."""
     begun, origin = row["first_packet"], first["first_packet"]
     shown: dict[str, object] = {
         "a": _end(row, "a"),
@@ -139,7 +139,7 @@ def _end(row: Mapping[str, Any], side: str) -> str:
 
 
 def _long(row: Mapping[str, Any]) -> str:
-    """Every statistic of a connection, directions side by side."""
+    """Return every statistic of a connection as text, directions side by side."""
     of_both = [name.removesuffix(SIDES[0]) for name in row if name.endswith(SIDES[0])]
     head = [f"{_end(row, 'a')} (a) <-> {_end(row, 'b')} (b)"]
     whole = [

@@ -1,4 +1,4 @@
-"""``twinbed image``: the root file system and guest kernel that every testbed runs."""
+"""``twinbed image``: build and list the root file system and guest kernel that every testbed runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import click
 
 from twinbed import image as images
 from twinbed.cli.envelope import tell
+from twinbed.cli.help import CommandGroup
 from twinbed.image import Image
 from twinbed.render.rows import print_json
 from twinbed.terminal import say, say_text
 
 
-@click.group("image")
+@click.group("image", cls=CommandGroup)
 def image() -> None:
-    """Build, list and find the root file system and guest kernel."""
+    """Build and list the root file system and guest kernel that every testbed runs.
+
+    \b
+    Examples:
+      twinbed image build
+      twinbed image list
+      twinbed image minimega -o /tmp/minimega/files
+    """
 
 
 _FORMAT = click.option(
@@ -25,13 +33,20 @@ _FORMAT = click.option(
 
 
 @image.command()
-@click.option("--force", is_flag=True, help="Fetch the packages anew, even where the image is there.")
-@click.option("--kernel", metavar="PACKAGE", help="The same with another guest kernel, such as linux-image-6.12-amd64.")
+@click.option("--force", is_flag=True, help="Fetch the packages again, even if the image is there.")
+@click.option("--kernel", metavar="PACKAGE", help="Use another guest kernel, such as linux-image-6.12-amd64.")
 @_FORMAT
 def build(force: bool, kernel: str | None, form: str) -> None:
-    """Build the image from Debian packages, unless it is there. Progress goes to standard error.
+    """Build the image from Debian packages, unless it is there.
 
-    With --kernel it is an image beside the first, for testbeds whose guests are to run that kernel (kernel: PACKAGE).
+    \b
+    Examples:
+      twinbed image build
+      twinbed image build --force                              with today's packages
+      twinbed image build --kernel linux-image-6.12-amd64      for testbeds with `kernel:`
+
+    Progress goes to standard error. With --kernel, the image is built in addition to the default one, for testbeds whose
+    guests run that kernel (kernel: PACKAGE).
     """
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
     built = images.build(force=force, say=partial(say, err=True), spec=spec)
@@ -46,23 +61,24 @@ def build(force: bool, kernel: str | None, form: str) -> None:
     default=".",
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where both files go, such as minimega's files folder.",
+    help="Folder for both files, such as minimega's files folder.",
 )
 @click.option(
     "--miniccc",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="minimega's client for guests, bin/miniccc of the release that runs.",
+    help="minimega's client for guests: bin/miniccc of the installed release.",
 )
-@click.option("--kernel", metavar="PACKAGE", help="With another guest kernel, as `twinbed image build --kernel`.")
+@click.option("--kernel", metavar="PACKAGE", help="Use another guest kernel, as `twinbed image build --kernel`.")
 def minimega(output: Path, miniccc: Path | None, kernel: str | None) -> None:
-    """Make a kernel and an initrd for guests of minimega's.
-
-    They hold all that twinbed's studies start in a guest (nginx, ab, wrk, iperf3, irtt, tcpdump, tc, ethtool), and the
-    drivers of the NICs that it knows. The guest has no disk: its files are in its memory.
+    """Write a kernel and an initrd for minimega's guests.
 
     \b
-    twinbed image minimega --miniccc ~/minimega/bin/miniccc -o /tmp/minimega/files
+    Examples:
+      twinbed image minimega --miniccc ~/minimega/bin/miniccc -o /tmp/minimega/files
+
+    They hold every program that twinbed starts in a guest (nginx, ab, wrk, iperf3, irtt, tcpdump, tc, ethtool) and the NIC
+    drivers that it knows. The guest has no disk: its files are in memory.
     """
     from twinbed.image import minimega as recipe
 
@@ -76,14 +92,13 @@ def minimega(output: Path, miniccc: Path | None, kernel: str | None) -> None:
     say_text(_MINIMEGA.format(kernel=made.kernel.resolve(), initrd=made.initrd.resolve(), megabytes=made.megabytes) + "\n")
     if not made.has_client:
         say(
-            "Made without miniccc: minimega boots such guests, but neither it nor twinbed can start anything in them. "
-            "Give --miniccc FILE.",
+            "The guests have no miniccc: minimega boots them, but nothing can be started in them. Give --miniccc FILE.",
             err=True,
         )
 
 
 _MINIMEGA = """
-Of a study:
+In a study:
   testbeds:
     virtio:
       driver: minimega
@@ -93,20 +108,26 @@ Of a study:
       memory: {megabytes}MiB
       nic: virtio-net-pci
 
-By hand, in minimega:
+In minimega:
   vm config memory {megabytes}
   vm config kernel {kernel}
   vm config initrd {initrd}
   vm config append console=ttyS0
   vm launch kvm guest
   vm start guest"""
-"""What to do with them."""
+"""How both files are used."""
 
 
 @image.command("list")
 @_FORMAT
 def list_(form: str) -> None:
-    """List the images in the cache; the one in use is marked with *."""
+    """List the images in the cache; the one in use is marked with *.
+
+    \b
+    Examples:
+      twinbed image list
+      twinbed image list --format json
+    """
     used = images.find()
     built = images.images()
     if form == "json":
@@ -116,7 +137,7 @@ def list_(form: str) -> None:
         mark = "*" if one == used else " "
         say(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}")
     if not built:
-        say("no image yet: run `twinbed image build`", err=True)
+        say("There is no image yet. Build it: twinbed image build", err=True)
 
 
 def _described(one: Image) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What `twinbed import` found and did, as text for people and as data."""
+"""The result of `twinbed import`, as text for people and as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from twinbed.terminal import say, say_text
 
 MOST_LINES = 10
 MOST_KEPT = 1000
-"""Files that study.json names with what was wrong; of more it has the number."""
+"""Unread files that study.json names, each with the reason; it counts the others."""
 
 
 class FileRow(TypedDict):
@@ -43,7 +43,7 @@ class Cell(TypedDict):
 
 
 class ImportData(TypedDict):
-    """What an import found, and with ``runs_...`` what it did."""
+    """Holds what an import read, and in ``runs_...`` what it wrote."""
 
     testbeds: list[str]
     reference: str | None
@@ -54,9 +54,9 @@ class ImportData(TypedDict):
     formats: dict[str, int]
     cells: list[Cell]
     gaps: list[dict[str, Level]] | None
-    """Cells without any run; None where there are too many to look."""
+    """Cells without any run; None where there are too many to check."""
     apart: list[str]
-    """Testbeds that have no cell in common with the reference."""
+    """Testbeds without a cell in common with the reference."""
     stated: list[str]
     """Factors that files state themselves, with their levels."""
     numbered: list[str]
@@ -73,7 +73,7 @@ class ImportData(TypedDict):
 
 
 def as_data(survey: Survey, about: About) -> ImportData:
-    """Everything, as JSON has it."""
+    """Return everything, as JSON has it."""
     plan = survey.plan
     testbeds = [name for name in about.testbeds if name in plan.testbeds()]
     testbeds += [name for name in plan.testbeds() if name not in testbeds]
@@ -107,7 +107,7 @@ def as_data(survey: Survey, about: About) -> ImportData:
 
 
 def print_csv(survey: Survey) -> None:
-    """A row a file."""
+    """Print a row for each file."""
     factors = survey.plan.factors()
     rows = []
     for each in survey.plan.outcomes:
@@ -120,7 +120,7 @@ def print_csv(survey: Survey) -> None:
 
 
 def print_text(survey: Survey, data: ImportData, output: Path | None, dry: bool) -> None:
-    """The summary; a dry run has all the rest before it."""
+    """Print the summary; a dry run prints the details before it."""
     for line in _lines(survey, data, dry):
         say(line)
     files = data["files"]
@@ -130,11 +130,11 @@ def print_text(survey: Survey, data: ImportData, output: Path | None, dry: bool)
     )
     failed = f", {data['failed_runs']} of them failed" if data["failed_runs"] else ""
     if dry:
-        say(f"{amount(data['runs'], 'run')}{failed}; nothing was written")
+        say(f"{amount(data['runs'], 'run')}{failed}; nothing was written (--dry-run)")
         return
-    there = f", {data['runs_there']} were there" if data["runs_there"] else ""
+    there = f", {data['runs_there']} were there already" if data["runs_there"] else ""
     others = data["runs_of_earlier_imports"]
-    stay = f", and {others} of earlier imports stay and are compared too" if others else ""
+    stay = f"; {others} runs of earlier imports are kept and compared too" if others else ""
     say(f"{amount(data['runs_added'], 'run')} added to {output}{failed}{there}{stay}")
 
 
@@ -147,17 +147,17 @@ def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
         for name, levels in data["factors"].items():
             yield f"factor     {name}: {_short([level_text(level) for level in levels], 12)}"
         yield f"formats    {', '.join(f'{count} {name}' for name, count in data['formats'].items())}"
-        yield f"cells      {len(data['cells'])}, of which {len(data['cells']) - len(short)} have {usual} complete runs or more"
+        yield f"cells      {len(data['cells'])}; {len(data['cells']) - len(short)} of them have at least {usual} complete runs"
     yield from _some("cells with fewer complete runs", [_short_cell(each) for each in short])
     yield from _some(
-        f"testbeds that share no cell with the reference, {data['reference']}: nothing of theirs can be compared with it",
+        f"testbeds that share no cell with the reference {data['reference']}, so that they cannot be compared with it",
         [_apart(name, data) for name in data["apart"]],
     )
     if data["gaps"] is None:
-        yield "gaps: not looked for, the full cross of all levels has too many cells"
+        yield "cells without any run: not counted, as all combinations of levels are too many"
     else:
         yield from _some("cells without any run", [_levels(cell) for cell in data["gaps"]])
-    yield from _some("paths that the pattern fits in two ways, of which the first is taken", data["two_readings"])
+    yield from _some("paths that the pattern matches in two ways (the first is used)", data["two_readings"])
     yield from _some("conflicts", data["conflicts"])
     yield from _some("doubts", data["doubts"])
     yield from _some("factors that files state", data["stated"])
@@ -185,7 +185,7 @@ def _files(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield as_text([{name: row.get(name) for name in columns} for row in rows]).rstrip("\n")
     rest = sum(bool(each.runs) for each in outcomes) - len(rows)
     if rest > 0:
-        yield f"... and {rest} more files; --format csv names all"
+        yield f"... and {rest} more files (--format csv lists all)"
     yield ""
 
 
@@ -210,7 +210,7 @@ def _format(each: Outcome) -> str:
 
 
 def _apart(testbed: str, data: ImportData) -> str:
-    """The factors by which its cells differ from all of the reference's, with the levels of both."""
+    """Return the factors whose levels separate a testbed from the reference, with the levels of both."""
     of: dict[str, list[dict[str, Level]]] = {name: [] for name in (testbed, str(data["reference"]))}
     for cell in data["cells"]:
         if cell["testbed"] in of:
@@ -221,16 +221,16 @@ def _apart(testbed: str, data: ImportData) -> str:
         f"{factor} is {_short(sorted(own, key=natural), 3)} here, {_short(sorted(reference, key=natural), 3)} there"
         for factor, (own, reference) in differing.items()
     )
-    return f"{testbed}: {detail or 'no combination of levels is in both'}"
+    return f"{testbed}: {detail or 'they share no combination of levels'}"
 
 
 def _some(title: str, texts: Sequence[str], count: int | None = None) -> Iterator[str]:
-    """A heading with their number, or that of what they sum up, and the first of them."""
+    """Yield a heading with the number of ``texts`` (or ``count``), and the first of them."""
     if texts:
         yield f"{title} ({len(texts) if count is None else count}):"
         yield from (f"  {text}" for text in texts[:MOST_LINES])
         if len(texts) > MOST_LINES:
-            yield f"  and {len(texts) - MOST_LINES} more; --format json has all"
+            yield f"  and {len(texts) - MOST_LINES} more (--format json lists all)"
 
 
 def _short(texts: Sequence[str], most: int) -> str:

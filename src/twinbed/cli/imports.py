@@ -1,4 +1,4 @@
-"""`twinbed import`: files that were measured elsewhere become a study like any other."""
+"""`twinbed import`: turn files measured elsewhere into results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Quantity = TypeVar("Quantity")
 
 
 class Options(TypedDict):
-    """What is asked of an import, beside where from, where to and how to print it."""
+    """Holds the options of an import except folders and output formats."""
 
     patterns: tuple[str, ...]
     regexes: tuple[str, ...]
@@ -46,52 +46,56 @@ class Options(TypedDict):
 
 @click.command(name="import")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("-o", "--output", metavar="RESULTS", type=click.Path(path_type=Path), help="Results folder to make or add to.")
 @click.option(
-    "-o", "--output", metavar="RESULTS", type=click.Path(path_type=Path), help="The results folder to make or add to."
+    "--pattern", "patterns", multiple=True, help="Pattern of paths; may be repeated, and the first that matches is used."
 )
-@click.option("--pattern", "patterns", multiple=True, help="What paths look like. Of several, the first that matches counts.")
-@click.option("--regex", "regexes", multiple=True, help="A regular expression with named groups, for whole paths below DIR.")
-@click.option("--manifest", type=_FILE, help="A CSV with a row a file, or YAML with patterns, formats and own metrics.")
-@click.option("--layout", type=click.Choice(["que"]), help="The folders of a harness that is known.")
-@click.option("--testbed", metavar="NAME", default="", help="The testbed that all files are of, where paths do not say it.")
-@click.option("--testbeds", metavar="NAMES", default="", help="Their order, with commas between.")
+@click.option("--regex", "regexes", multiple=True, help="Regular expression with named groups, for paths below DIR.")
+@click.option("--manifest", type=_FILE, help="CSV with a row for each file, or YAML with patterns, formats and metrics.")
+@click.option("--layout", type=click.Choice(["que"]), help="Folder layout of a known test harness.")
+@click.option("--testbed", metavar="NAME", default="", help="Testbed of all files, if paths do not name it.")
+@click.option("--testbeds", metavar="NAMES", default="", help="Order of testbeds, separated by commas.")
+@click.option("--reference", metavar="NAME", help="The testbed to compare with. Default: the one named physical or host.")
+@click.option("--passport", type=_FILE, help="YAML that describes each testbed: `testbed: {fact: value}`.")
+@click.option("--link-rate", metavar="RATE", help="Rate of the links, such as 1gbit; measured rates above it get a caution.")
+@click.option("--mtu", type=click.IntRange(576, 9000), default=1500, show_default=True, help="MTU of the links in bytes.")
 @click.option(
-    "--reference", metavar="NAME", help="The testbed that others are held against. Default: one named physical or host."
+    "--margin", metavar="SHARE", default="10%", show_default=True, help="Largest difference that counts as equivalent."
 )
-@click.option("--passport", type=_FILE, help="YAML that says what each testbed is made of: testbed: {fact: value}.")
-@click.option("--link-rate", metavar="RATE", help="What links carry, such as 1gbit; rates above it are doubted.")
-@click.option("--mtu", type=click.IntRange(576, 9000), default=1500, show_default=True, help="Of the links, bytes.")
-@click.option("--margin", metavar="SHARE", default="10%", show_default=True, help="How far apart still counts as equivalent.")
-@click.option("--confidence", metavar="SHARE", default="95%", show_default=True, help="Level of the intervals.")
-@click.option(
-    "--number-replicates", is_flag=True, help="Several files of one cell are replicates, in the order of their paths."
-)
+@click.option("--confidence", metavar="SHARE", default="95%", show_default=True, help="Level of confidence intervals.")
+@click.option("--number-replicates", is_flag=True, help="Count several files of one cell as replicates, in path order.")
 @click.option(
     "--factor",
     "factors",
     metavar="FACT",
     multiple=True,
-    help="What files state of themselves is a factor: protocol, reverse, streams, ... By itself so, where measurements of one"
-    " file differ in it.",
+    help="Make a fact that files state a factor: protocol, reverse, streams, ... Facts that differ within a file are factors"
+    " anyway.",
 )
-@click.option("--link", is_flag=True, help="Hard links instead of copies: for captures too large to have twice.")
+@click.option("--link", is_flag=True, help="Make hard links instead of copies, for large captures.")
 @click.option(
-    "--most-files", type=click.IntRange(1), default=100_000, show_default=True, help="Files and folders in DIR at most."
+    "--most-files",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    help="Largest number of files and folders in DIR.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what each file would become; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what each file would become; write nothing.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
 def command(folder: Path, output: Path | None, dry_run: bool, style: str, **options: Unpack[Options]) -> int:
     """Turn the files in DIR into results that compare, analyse and report read.
 
-    What a file is, is told by its content; which testbed, levels and replicate it is of, by its path or a manifest:
-
     \b
-      twinbed import iperf/ -o results/mine --pattern '{testbed}_{direction}_parallel-{parallel:int}_{replicate:int}.json'
+    Examples:
+      twinbed import iperf/                       propose a pattern
+      twinbed import iperf/ -o results/mine --pattern '{testbed}_{streams:int}_{replicate:int}.json'
+      twinbed import captures/ -o results/mine --manifest files.csv --dry-run
 
-    {name} is a word, {name:int} and {name:float} are numbers, {_} is ignored; testbed, replicate, host, snapshot and format
-    are not factors, all others are.  Without any pattern, one is proposed.  The same command again adds what is new.
+    The format is detected from the content. Testbed, levels and replicate come from the path (--pattern) or a manifest.
+    In a pattern, {name} is a word, {name:int} and {name:float} are numbers, and {_} is ignored. Every name is a factor,
+    except testbed, replicate, host, snapshot and format. The same command again adds new files.
 
-    Exit code 1: some files were refused or read in part.  Read docs/import.md.
+    Exit code 1: some files were refused or read in part. docs/import.md has formats and examples.
     """
     from twinbed import registry
     from twinbed.cli.import_tables import as_data, print_csv, print_text
@@ -104,7 +108,7 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     study, records = before(output) if output is not None else ({}, [])
     request, about = _asked(folder, output, options, study)
     if output is None and not dry_run and request.assigner is not None:
-        raise ImportRefused("where to? -o RESULTS is missing", advice="or look first, with --dry-run")
+        raise ImportRefused("-o RESULTS is missing", advice="name the results folder, or try it first with --dry-run")
     request = _with(request, {each.id: each.replicate for each in records})
     surveyed = survey(request, registry.PLUGINS.formats, _progress("reading files"), executor())
     data = as_data(surveyed, about)
@@ -131,7 +135,7 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
 
 
 def _asked(folder: Path, output: Path | None, options: Options, study: Document) -> tuple[Request, About]:
-    """What the options and the files that they name ask for. Raises ImportRefused."""
+    """Return the request of the options and of the files that they name. Raises ImportRefused."""
     from twinbed.imports.layout.manifest import LinkFacts, read_passport
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.imports.study import About
@@ -154,9 +158,9 @@ def _asked(folder: Path, output: Path | None, options: Options, study: Document)
     margin = _quantity("--margin", options["margin"], parse_share)
     confidence = _quantity("--confidence", options["confidence"], parse_share)
     if rate == 0:
-        raise ImportRefused("--link-rate is above 0", advice="leave it out where it is not known")
+        raise ImportRefused("--link-rate must be above 0", advice="leave it out if you do not know it")
     if not 0 < margin < 1 or not 0.5 <= confidence < 1:
-        raise ImportRefused("--margin is between 0 and 100 %, --confidence from 50 % to below 100 %")
+        raise ImportRefused("--margin must be between 0 and 100 %, --confidence from 50 % to below 100 %")
     names = [name.strip() for name in options["testbeds"].split(",") if name.strip()] or list(described)
     about = About(
         name=str(study.get("study") or (output or folder).absolute().name),
@@ -195,7 +199,7 @@ def _quantity(option: str, text: str, parsed: Callable[[object], Quantity]) -> Q
 
 
 def _assigner(options: Options, manifest: str) -> tuple[Callable[[Sequence[str]], Assigner] | None, bool, Manifest | None]:
-    """What tells files apart, whether it needs a time limit, and a manifest in YAML, where there is one."""
+    """Return what assigns files to runs, whether it needs a time limit, and the YAML manifest if there is one."""
     from twinbed.imports.layout.manifest import read_csv, read_yaml
     from twinbed.imports.layout.pattern import compile_pattern, compile_regex
     from twinbed.imports.layout.run_key import FileKey, FirstOf, ImportRefused
@@ -204,7 +208,9 @@ def _assigner(options: Options, manifest: str) -> tuple[Callable[[Sequence[str]]
     path = options["manifest"]
     if path is not None and path.suffix.lower() in (".yaml", ".yml"):
         if options["testbed"]:
-            raise ImportRefused("--testbed: a YAML manifest says it itself", advice="give each entry of 'files' its testbed")
+            raise ImportRefused(
+                "--testbed: a YAML manifest names testbeds itself", advice="give each entry of 'files' its testbed"
+            )
         yaml = read_yaml(manifest, str(path))
         made = yaml.assigner()
         return (lambda _paths: made), yaml.expressions, yaml
@@ -235,11 +241,11 @@ def _text(path: Path, option: str) -> str:
     except OSError as error:
         raise ImportRefused(f"{option}: {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ImportRefused(f"{option}: {path} is no UTF-8: {error.reason} at byte {error.start}") from None
+        raise ImportRefused(f"{option}: {path} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
 def _command(folder: Path, output: Path | None, options: Options) -> str:
-    """As it would be typed; what has its default is left out."""
+    """Return the command line, without options at their default."""
     words = ["twinbed", "import", str(folder), *([] if output is None else ["-o", str(output)])]
     defaults = {each.name: each.default for each in command.params}
     flags = {each.name: each.opts[-1] for each in command.params}
@@ -260,7 +266,7 @@ def _with(request: Request, have: dict[str, int]) -> Request:
 
 
 def _known_testbeds(about: About, testbeds: Sequence[str], study: Document) -> None:
-    """Names that no file is of are misspelt."""
+    """Refuse testbeds that no file has: their names are misspelt. Raises ImportRefused."""
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.model.members import object_at
     from twinbed.model.near import did_you_mean, nearest
@@ -272,7 +278,9 @@ def _known_testbeds(about: About, testbeds: Sequence[str], study: Document) -> N
             if name is not None and name not in known:
                 near = nearest(name, known)
                 hint = f"; {did_you_mean(near)}" if near else ""
-                raise ImportRefused(f"{option}: no file is of the testbed {name!r}{hint}", advice=f"there are {listed(known)}")
+                raise ImportRefused(
+                    f"{option}: no file has the testbed {name!r}{hint}", advice=f"testbeds are: {listed(known)}"
+                )
 
 
 def _conflicts(conflicts: Sequence[str]) -> Exception:
@@ -282,9 +290,9 @@ def _conflicts(conflicts: Sequence[str]) -> Exception:
     texts = "\n".join(f"  {shown(each)}" for each in conflicts[:10])
     more = f"\n  and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
     return ImportRefused(
-        f"{len(conflicts)} runs have several files or measurements that could be it:\n{texts}{more}",
-        advice="put what tells them apart into the pattern, {snapshot} where it is before and after a run, say rows: mean "
-        "where rows of a table are samples of a run, or count them as replicates with --number-replicates",
+        f"{len(conflicts)} runs match several files or measurements:\n{texts}{more}",
+        advice="put the part of the path that differs into the pattern ({snapshot} for before and after a run), write "
+        "`rows: mean` if table rows are samples of one run, or count files as replicates: --number-replicates",
     )
 
 

@@ -1,4 +1,4 @@
-"""``twinbed init``: a first study, written from a few choices."""
+"""``twinbed init``: write a first study from a few choices."""
 
 from __future__ import annotations
 
@@ -17,21 +17,25 @@ from twinbed.terminal import say
     default="container,virtio",
     show_default=True,
     metavar="NAMES",
-    help="What is compared, the reference first: drivers (`twinbed describe`), or cards of a guest such as virtio, e1000.",
+    help="Testbeds, the reference first: drivers (`twinbed describe`), or NICs of a guest such as virtio, e1000.",
 )
-@click.option("--workload", default="http", show_default=True, metavar="NAME", help="http, iperf3 ..., or a tool: ab, wrk.")
-@click.option("--payload", metavar="SIZES", help="What is transferred at once, such as 16KiB; several: 500B,1MiB.")
-@click.option("--rate", metavar="RATES", help="Of every host's link, each way, such as 100mbit; several: 100mbit,1gbit.")
-@click.option("--delay", metavar="TIMES", help="Of every path, one way, such as 5ms; several: 0ms,5ms.")
+@click.option(
+    "--workload", default="http", show_default=True, metavar="NAME", help="Workload such as http or iperf3, or a tool: ab, wrk."
+)
+@click.option("--payload", metavar="SIZES", help="Bytes in each transfer, such as 16KiB; several: 500B,1MiB.")
+@click.option("--rate", metavar="RATES", help="Rate of every host's link, such as 100mbit; several: 100mbit,1gbit.")
+@click.option("--delay", metavar="TIMES", help="One-way delay of every path, such as 5ms; several: 0ms,5ms.")
 @click.option(
     "--vary",
     "varied",
     multiple=True,
     metavar="SETTING=A,B",
-    help="Compare levels of any setting too, such as keep_alive=on,off. Can be given again.",
+    help="Also vary any other setting, such as keep_alive=on,off; may be repeated.",
 )
-@click.option("--record", default="packets,counters", show_default=True, metavar="NAMES", help="Instruments, or none.")
-@click.option("--replicates", type=click.IntRange(1), help="Runs of each combination.")
+@click.option(
+    "--record", default="packets,counters", show_default=True, metavar="NAMES", help="Instruments to record with, or none."
+)
+@click.option("--replicates", type=click.IntRange(1), help="Runs of each combination. Default: 5.")
 def command(
     file: Path,
     testbeds: str,
@@ -43,21 +47,16 @@ def command(
     record: str,
     replicates: int | None,
 ) -> None:
-    """Write a commented study to FILE: what to compare, over which network, with which work. Nothing is asked, and a file
-    that is there is left alone.
-
-    An option with several values, separated by commas, makes them levels of a factor: each combination is run.
+    """Write a commented study to FILE (default: study.yaml) from a few choices.
 
     \b
     Examples:
-      twinbed init                            a container against a guest with a virtio card, over a web server
+      twinbed init                            a container and a virtio guest, with a web server
       twinbed init my.yaml --testbeds container,e1000,virtio --payload 500B,1MiB
-      twinbed init --workload iperf3 --rate 1gbit --vary streams=1,4
+      twinbed init --workload wrk --rate 100mbit --delay 5ms --vary keep_alive=on,off
 
-    \b
-    A container against a virtio guest, wrk, 16 KiB, keep-alive on and off, 100 Mbit/s and 5 ms:
-      twinbed init --testbeds container,virtio --workload wrk --payload 16KiB \\
-          --vary keep_alive=on,off --rate 100mbit --delay 5ms
+    An option with several values, separated by commas, makes a factor: every combination of levels is run. An existing file
+    is never overwritten.
     """
     from twinbed.cli.envelope import tell
     from twinbed.cli.first_study import Choices, first_study
@@ -69,7 +68,7 @@ def command(
     for each in varied:
         name, equals, values = each.partition("=")
         if not equals or not _several(values):
-            raise click.BadParameter(f"{each!r} is not SETTING=A,B, such as keep_alive=on,off", param_hint="--vary")
+            raise click.BadParameter(f"{each!r} is not of the form SETTING=A,B, such as keep_alive=on,off", param_hint="--vary")
         levels[name.strip()] = _several(values)
     choices = Choices(
         file=str(file),
@@ -86,7 +85,7 @@ def command(
         with file.open("x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError:
-        raise TwinbedError(f"{file} is there already", advice="give another name: twinbed init other.yaml") from None
+        raise TwinbedError(f"{file} exists", advice="give another name: twinbed init other.yaml") from None
     except OSError as error:
         raise TwinbedError(f"{file}: {error.strerror}") from None
     tell({"written": [str(file)], "cells": len(study.cells), "replicates": study.replicates})

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ResultsFolders:
-    """The ``Inputs`` of contracts/analysis.py: folders of results and archives of them."""
+    """Implements ``Inputs`` of contracts/analysis.py for folders and archives of results."""
 
     @property
     def executor(self) -> Executor:

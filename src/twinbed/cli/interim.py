@@ -1,7 +1,7 @@
-"""Whether a study needs another block: the looks of `twinbed run`.
+"""The interim analyses of `twinbed run`, which decide whether a study needs another block.
 
-A look's verdicts follow from the blocks that are complete, and from nothing else, so that a study that was killed decides as
-one that was not.  The time spent is that of the recorded runs, for the same reason.
+An interim analysis uses complete blocks and nothing else, so that a killed study decides as one that was not. For the same
+reason, the time spent is the sum over recorded runs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 from twinbed import design, registry
 from twinbed.cli.extraction import extracted
 from twinbed.cli.on import executor
+from twinbed.model.amount import amount
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE, InterimAnalyses, InterimAnalysis
 from twinbed.model.json import WRONG, document, parsed, why
@@ -28,7 +29,7 @@ from twinbed.study.study import Study
 
 
 class Deciding:
-    """The looks of one study in one results folder, which the caller has locked."""
+    """Takes the interim analyses of one study in one results folder, which the caller has locked."""
 
     def __init__(self, study: Study, runs: Sequence[Run], folder: Folder, say: Callable[[str], None]) -> None:
         self._study, self._folder, self._say = study, folder, say
@@ -44,7 +45,7 @@ class Deciding:
         self._interim = InterimAnalyses(self._until.least, self._until.most)
         self._scheduled = design.interim_blocks(self._until)
         earlier = self._earlier()
-        # A look that the budget's end brought about has spent its alpha, even where the budget is now larger.
+        # An interim analysis at the end of the budget has spent its alpha, even if the budget is larger now.
         self._scheduled = tuple(sorted({*self._scheduled, *(analysis.blocks for analysis in earlier.taken)}))
         self._earlier_blocks = self._told = earlier.blocks
 
@@ -56,19 +57,20 @@ class Deciding:
             return self._interim
         except (OSError, *WRONG) as error:
             raise TwinbedError(
-                f"{file} cannot be read: {why(error)}", advice="delete it; the looks are taken again from the runs"
+                f"{file} cannot be read: {why(error)}", advice="delete it; the interim analyses are made again from the runs"
             ) from error
         if (earlier.least, earlier.most) != (self._interim.least, self._interim.most) and earlier.taken:
+            analyses = amount(len(earlier.taken), "interim analysis", "interim analyses")
             raise TwinbedError(
-                f"{self._folder.path}: {len(earlier.taken)} looks were taken with replicates from {earlier.least} to "
-                f"{earlier.most}, not from {self._interim.least} to {self._interim.most}",
-                advice="a plan that changes after a look errs more often than it says: keep the old one, or start new "
-                "results with --output",
+                f"{self._folder.path}: {analyses} used replicates from {earlier.least} to {earlier.most}, "
+                f"not from {self._interim.least} to {self._interim.most}",
+                advice="restore these replicates, or start new results with --output: a plan that changes after an interim "
+                "analysis is wrong more often than it states",
             )
         return earlier
 
     def reach(self) -> int:
-        """How many blocks the study is known to need: all where it has not ended, by what is on disk."""
+        """Return how many blocks the study needs, by the runs on disk: all unless an interim analysis ended it."""
         for block in range(self._study.replicates):
             if self._missing(block):
                 break
@@ -77,19 +79,19 @@ class Deciding:
         return self._study.replicates
 
     def goes_on(self, block: int) -> bool:
-        """Whether another block is needed after this one; takes the look that is due."""
+        """Return whether another block is needed after this one. Takes the interim analysis that is due."""
         blocks = block + 1
         over = blocks < self._study.replicates and self._over_budget(blocks)
         if blocks not in self._scheduled and not over:
             return True
         if blocks < FEWEST:
-            self._say(f"The budget is spent after {blocks} blocks: too few for a look, so there is no verdict.")
+            self._say(f"The budget is spent after {blocks} blocks, too few for a verdict (at least {FEWEST}).")
             return False
         if any(self._missing(each) for each in range(blocks)):
-            self._say(f"A look is due after {blocks} blocks, but --only left out some of their runs: there is none.")
+            self._say(f"No interim analysis after {blocks} blocks: --only left out some of their runs.")
             return False
         analysis = self._analysis(blocks, over)
-        # While the looks of an earlier time are taken again, the file that has them all stays.
+        # While earlier interim analyses are taken again, the file with all of them is kept.
         if analysis.ended or blocks >= self._earlier_blocks:
             self._folder.write(FILE, json.dumps(self._interim.to_json(), indent=1) + "\n")
         if blocks > self._told:
@@ -98,14 +100,14 @@ class Deciding:
         return not analysis.ended
 
     def next_look(self, blocks: int) -> int:
-        """With how many blocks the next look is planned, after these; all where none is."""
+        """Return after how many blocks the next interim analysis is planned; all blocks without one."""
         return next((look for look in self._scheduled if look > blocks), self._study.replicates)
 
     def _missing(self, block: int) -> bool:
         return any(self._folder.status(run) is None for run in self._blocks[block])
 
     def _over_budget(self, blocks: int) -> bool:
-        """Whether another block as long as these would end after the budget."""
+        """Return whether another block of the mean length would end after the budget."""
         if self._until is None or self._until.budget is None:
             return False
         records = Store.open(self._folder.path).of_runs(self._ids).records
@@ -113,7 +115,7 @@ class Deciding:
         return seconds * (blocks + 1) / blocks > self._until.budget
 
     def _analysis(self, blocks: int, over: bool) -> InterimAnalysis:
-        """Takes it: the last of ``self._interim`` from now on."""
+        """Take an interim analysis and append it to ``self._interim``."""
         alpha = round(1 - self._study.confidence, 12)
         taken = tuple(analysis for analysis in self._interim.taken if analysis.blocks < blocks)
         times = (*(analysis.information for analysis in taken), information(blocks, self._interim.most))
@@ -140,7 +142,7 @@ class Deciding:
         return analysis
 
     def _verdicts(self, interim: InterimAnalyses) -> tuple[int, int]:
-        """Headline comparisons with and without a verdict; those that can have none are not counted."""
+        """Count headline comparisons with and without a verdict, without those that can have none."""
         store = extracted(self._folder.path, all_settings=True).of_runs(self._ids)
         outline = replace(
             store.outline,

@@ -1,4 +1,4 @@
-"""What `twinbed run` does with each run of a study that keeps less, when it is in the folder and before the next one begins."""
+"""Deletes artifacts after each run of a study that keeps less (`keep:`), before the next run begins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import twinbed
 from twinbed import registry
+from twinbed.model.amount import amount
 from twinbed.model.record import Record
 from twinbed.model.run import Status
 from twinbed.results.extract.rows import Readers
@@ -17,7 +18,7 @@ from twinbed.study.run import Run
 from twinbed.study.study import Study
 
 _MOST = 3
-"""Runs that stay whole, whose reasons are told."""
+"""Unreadable runs that are named with their reason."""
 
 
 def thinner(folder: Folder, study: Study) -> Thinner:
@@ -27,22 +28,22 @@ def thinner(folder: Folder, study: Study) -> Thinner:
 
 @dataclass(slots=True)
 class Keeping:
-    """Thins runs, and knows what came of it."""
+    """Deletes artifacts of runs, and counts what was deleted."""
 
     folder: Folder
     thinner: Thinner
     runs: int = 0
     bytes: int = 0
-    """That were not kept."""
+    """Bytes of deleted artifacts."""
     kept_bytes: int = 0
-    """Of what was written for them."""
+    """Bytes that were written in their place."""
     whole: dict[str, str] = field(default_factory=dict)
-    """Run -> why its artifacts stay as they are."""
+    """Each run that keeps its artifacts, with the reason."""
     earlier: int = 0
-    """Runs that were made before, and of which more is kept than the study says."""
+    """Earlier runs that keep more than the study says."""
 
     def of_earlier(self, runs: Sequence[Run]) -> None:
-        """Finishes what an ended command had begun. Runs that were made whole stay so: the study may have said so then."""
+        """Finish what an ended command had begun. Complete earlier runs are not changed: the study may have kept more then."""
         for run in runs:
             record = self.folder.record(run.id)
             if record is None or record.status is not Status.COMPLETE:
@@ -75,18 +76,14 @@ class Keeping:
         keep = self.thinner.keep
         if self.runs:
             yield (
-                f"Of {_runs(self.runs)} {quantity(self.bytes, 'bytes')} of artifacts were not kept (keep: {keep}); what is kept"
-                f" of them takes {quantity(self.kept_bytes, 'bytes')}."
+                f"{quantity(self.bytes, 'bytes')} of artifacts of {amount(self.runs, 'run')} were deleted (keep: {keep}), and"
+                f" {quantity(self.kept_bytes, 'bytes')} kept in their place."
             )
         if self.whole:
             some = "; ".join(f"{run}: {why}" for run, why in list(self.whole.items())[:_MOST])
-            yield f"{_runs(len(self.whole))} could not be read as they should be, and keep everything: {some}"
+            yield f"{amount(len(self.whole), 'run')} could not be read, and keep all artifacts: {some}"
         if self.earlier:
             yield (
-                f"{_runs(self.earlier)} that were made before keep more than that: twinbed prune {self.folder.path} does the"
-                " same with them."
+                f"{amount(self.earlier, 'earlier run')} still keep all artifacts."
+                f" To delete them too: twinbed prune {self.folder.path}"
             )
-
-
-def _runs(number: int) -> str:
-    return f"{number} run{'' if number == 1 else 's'}"

@@ -1,11 +1,12 @@
-"""Groups of commands whose modules are imported only when they are used, so that ``--help`` is quick. Each gets
-its --json, --on, -q and -v here, and those of analyses their --html.
+"""Groups of commands whose modules are imported only when they are used, so that ``--help`` is quick.
+
+Each command gets --json, --on, -q and -v here, and the command of an analysis --html.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +15,15 @@ from click.shell_completion import CompletionItem
 
 from twinbed.analyses import ANALYSES
 from twinbed.cli.envelope import with_json
+from twinbed.cli.help import Command, CommandGroup
 from twinbed.cli.on import with_on
 from twinbed.cli.volume import with_volume
 from twinbed.observations.pages import with_page
-from twinbed.terminal import visible
 
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """The place of a command and its one-line help, so that listing it imports nothing."""
+    """Names the module of a command and its one-line help, so that listing it imports nothing."""
 
     module: str
     attribute: str
@@ -38,7 +39,7 @@ class Lazy:
 
 
 class OfAnalysis(Lazy):
-    """The command that is made of an analysis, or of what it does beyond its settings in a file of its own."""
+    """Makes the command of an analysis, from its settings and from its file ``command.py`` where it has one."""
 
     def command(self) -> click.Command:
         """Return the command itself."""
@@ -51,7 +52,7 @@ class OfAnalysis(Lazy):
 
 
 def of_analysis(name: str) -> Lazy:
-    """Return the place of an analysis' command: a file of its own, or nowhere, where it is made of the analysis."""
+    """Return where the command of an analysis is: in a file, or nowhere where it is made of the analysis."""
     entry = ANALYSES[name]
     if entry.own_command:
         return (OfAnalysis if entry.settings else Lazy)(
@@ -60,12 +61,15 @@ def of_analysis(name: str) -> Lazy:
     return OfAnalysis("", name, entry.help, has_page=True)
 
 
-class LazyGroup(click.Group):
-    """A group of the commands in ``lazy``."""
+class LazyGroup(CommandGroup):
+    """A group of the commands in ``lazy``, listed under the titles of ``sections``."""
 
-    def __init__(self, *args: Any, lazy: Mapping[str, Lazy], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, lazy: Mapping[str, Lazy], sections: Mapping[str, Collection[str]] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.lazy = lazy
+        self.sections = sections or {"Commands": lazy}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.lazy)
@@ -74,13 +78,15 @@ class LazyGroup(click.Group):
         lazy = self.lazy.get(cmd_name)
         if lazy is None:
             return None
-        command = lazy.command()
-        command = _guarded(with_on(with_page(command) if lazy.has_page else command, cmd_name))
-        return with_volume(with_json(command, cmd_name), cmd_name)
+        command = with_on(with_page(lazy.command()) if lazy.has_page else lazy.command(), cmd_name)
+        _name_paths(command)
+        return Command.of(with_volume(with_json(command, cmd_name), cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, lazy.help) for name, lazy in self.lazy.items()])
+        width = max(map(len, self.lazy))
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", self.lazy[name].help) for name in names])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in self.lazy:
@@ -88,45 +94,31 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class _Formatter(click.HelpFormatter):
-    def getvalue(self) -> str:
-        return visible(super().getvalue())
-
-
-class Context(click.Context):
-    """Writes help, of plug-ins too, as all other text is written."""
-
-    formatter_class = _Formatter
-
-
 class _Named(click.ParamType[object]):
-    """A path, but not the empty text, which would be the working directory: ``-o "$UNSET"``."""
+    """A path, but not the empty text (``-o "$UNSET"``), which would be the working directory."""
 
     def __init__(self, path: click.Path) -> None:
         self._path, self.name = path, path.name
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if value == "":
-            self.fail("an empty text names no file", param, ctx)
+            self.fail("the name of the file is empty", param, ctx)
         return self._path.convert(value, param, ctx)  # type: ignore[arg-type]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return self._path.shell_complete(ctx, param, incomplete)
 
 
-def _guarded(command: click.Command) -> click.Command:
-    """The command, whose paths have names and whose help obeys the writer."""
-    command.context_class = Context
+def _name_paths(command: click.Command) -> None:
     for param in command.params:
         if isinstance(param.type, click.Path):
             param.type = _Named(param.type)
     for member in command.commands.values() if isinstance(command, click.Group) else ():
-        _guarded(member)
-    return command
+        _name_paths(member)
 
 
 def _hint(name: str, names: Iterable[str]) -> str:
-    """What was likely meant: an analysis at its place, else what is spelt alike."""
+    """Return which command was likely meant: an analysis, else one with a similar name."""
     if name in ANALYSES:
         return f" It is 'twinbed {name if ANALYSES[name].own_command else f'analyse {name}'}'."
     from twinbed.model.near import did_you_mean, nearest

@@ -1,4 +1,4 @@
-"""The command ``twinbed``.  A command's module is imported only when the command is used, so that ``--help`` is quick."""
+"""The command ``twinbed``. A command's module is imported when the command is used, so that ``--help`` is quick."""
 
 from __future__ import annotations
 
@@ -20,75 +20,97 @@ import twinbed
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.cli.lazy import Lazy, LazyGroup, of_analysis
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.amount import amount
 from twinbed.model.error import TwinbedError
 from twinbed.terminal import make_plain_where_needed, one_line, say, say_error, say_text
 
-COMMANDS: Mapping[str, Lazy] = {
-    "init": Lazy("twinbed.cli.init", "command", "Write a first study from a few choices."),
-    "describe": Lazy("twinbed.cli.describe", "command", "What a study file may say: every setting, metric and factor."),
-    "check": Lazy("twinbed.cli.check", "command", "What this machine can do, what is missing, how to get it."),
-    "schema": Lazy("twinbed.cli.schema", "command", "What an editor needs to complete and check study files."),
-    "plan": Lazy("twinbed.cli.plan", "command", "The cells, order, time and disk of a study; nothing is run."),
-    "run": Lazy("twinbed.cli.run", "command", "Run a study, or go on with it."),
-    "import": Lazy("twinbed.cli.imports", "command", "Turn files that were measured elsewhere into a study."),
-    "compare": of_analysis("compare"),
-    "advise": Lazy("twinbed.cli.advise", "command", "Rules of thumb from results, with their evidence.", has_page=True),
-    "anatomy": of_analysis("anatomy"),
-    "explain": of_analysis("explain"),
-    "calibrate": of_analysis("calibrate"),
-    "predict": Lazy("twinbed.analyses.calibrate.predict", "command", "What a calibration says of a place, or of new results."),
-    "analyse": Lazy("twinbed.cli.analyse", "group", "What explains a response: analysis of variance, regression."),
-    "merge": Lazy("twinbed.cli.merge", "command", "Several results as one study, testbeds side by side."),
-    "report": Lazy("twinbed.cli.report", "command", "One self-contained HTML page of results."),
-    "export": Lazy("twinbed.cli.export", "command", "Results as tables, LaTeX, figures, chains, flent's files."),
-    "archive": Lazy("twinbed.cli.archive", "command", "Results as one file for artifact evaluation."),
-    "publish": Lazy("twinbed.cli.publish", "command", "Results into a bucket, where others read them."),
-    "prune": Lazy("twinbed.cli.prune", "command", "Keep less of results, on purpose."),
-    "passport": of_analysis("passport"),
-    "flows": Lazy("twinbed.cli.flows", "command", "tcptrace's statistics of every TCP connection of captures."),
-    "connections": Lazy("twinbed.cli.connections", "command", "The connections of captures, as in Zeek's conn.log."),
-    "match": Lazy("twinbed.cli.match", "command", "Two captures of one path: loss, delay, splits, joins."),
-    "chain": of_analysis("chain"),
-    "published": Lazy("twinbed.cli.published", "group", "The printed tables of the papers: replayed, audited, compared."),
-    "image": Lazy("twinbed.cli.image", "image", "The root file system and guest kernel that every testbed runs."),
-    "setup": Lazy("twinbed.cli.setup", "command", "The system packages that testbeds need and this machine lacks."),
-    "studies": Lazy("twinbed.cli.studies", "command", "The studies that come with twinbed."),
-    "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a dead lab left behind, by its id."),
-    "help": Lazy("twinbed.cli.help", "command", "What a command does, as its --help."),
+SECTIONS: Mapping[str, Mapping[str, Lazy]] = {
+    "Begin": {
+        "init": Lazy("twinbed.cli.init", "command", "Write a first study from a few choices."),
+        "studies": Lazy("twinbed.cli.studies", "command", "List the studies that come with twinbed."),
+        "describe": Lazy("twinbed.cli.describe", "command", "Explain every setting, metric and factor of a study."),
+        "check": Lazy("twinbed.cli.check", "command", "Test what this machine can do, and name what is missing."),
+        "plan": Lazy("twinbed.cli.plan", "command", "Show the runs, the time and the disk of a study."),
+        "run": Lazy("twinbed.cli.run", "command", "Run a study, or continue it."),
+    },
+    "Understand": {
+        "compare": of_analysis("compare"),
+        "explain": of_analysis("explain"),
+        "anatomy": of_analysis("anatomy"),
+        "analyse": Lazy("twinbed.cli.analyse", "group", "Explain a metric by factors: variance, regression, capacity."),
+        "advise": Lazy("twinbed.cli.advise", "command", "Print rules of thumb from results, with evidence.", has_page=True),
+        "passport": of_analysis("passport"),
+        "report": Lazy("twinbed.cli.report", "command", "Write results as one self-contained HTML page."),
+    },
+    "Predict": {
+        "calibrate": of_analysis("calibrate"),
+        "predict": Lazy("twinbed.analyses.calibrate.predict", "command", "Predict a testbed's metrics from a calibration."),
+    },
+    "Bring and share": {
+        "import": Lazy("twinbed.cli.imports", "command", "Turn files measured elsewhere into results."),
+        "merge": Lazy("twinbed.cli.merge", "command", "Put several results together as one study."),
+        "export": Lazy("twinbed.cli.export", "command", "Write results as tables, LaTeX, figures, chains, flent files."),
+        "archive": Lazy("twinbed.cli.archive", "command", "Pack results into one file for artifact evaluation."),
+        "publish": Lazy("twinbed.cli.publish", "command", "Upload results to a bucket where others read them."),
+        "published": Lazy("twinbed.cli.published", "group", "Replay, audit and compare the printed tables of papers."),
+    },
+    "Captures": {
+        "flows": Lazy("twinbed.cli.flows", "command", "Print the statistics of every TCP connection, as tcptrace."),
+        "connections": Lazy("twinbed.cli.connections", "command", "List the connections of captures, as Zeek's conn.log."),
+        "match": Lazy("twinbed.cli.match", "command", "Match two captures of one path: loss, delay, splits, joins."),
+        "chain": of_analysis("chain"),
+    },
+    "Care": {
+        "setup": Lazy("twinbed.cli.setup", "command", "Install the system packages that testbeds need."),
+        "image": Lazy("twinbed.cli.image", "image", "Build and list the root file system that every testbed runs."),
+        "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a killed lab left behind."),
+        "prune": Lazy("twinbed.cli.prune", "command", "Delete raw artifacts of results to save disk."),
+        "schema": Lazy("twinbed.cli.schema", "command", "Print a JSON Schema with which an editor checks studies."),
+        "help": Lazy("twinbed.cli.help", "command", "Explain a command, as its --help."),
+    },
 }
+"""Every command, under the title that ``twinbed --help`` lists it by."""
+COMMANDS: Mapping[str, Lazy] = {name: lazy for members in SECTIONS.values() for name, lazy in members.items()}
 
 
-@click.command(
+@click.group(
     cls=LazyGroup,
     lazy=COMMANDS,
+    sections=SECTIONS,
     epilog=codes.TEXT,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "obj": ResultsFolders()},
 )
 @click.version_option(twinbed.__version__, "-V", "--version", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """How faithful is a virtual testbed to the real one, for your workload?
 
     twinbed builds testbeds, runs the same workload on each in a designed experiment, and compares them.
 
     \b
-    Begin with:
-      twinbed check             is this machine fit for it?
-      twinbed studies           the studies that come with it
-      twinbed plan quickstart   what would be run, and how long it takes
-      twinbed run quickstart    run it; the same command again goes on
+    Examples:
+      twinbed                   what to do next in this folder
+      twinbed plan quickstart   what a study will run, and how long it takes
+      twinbed run quickstart    run it; the same command again continues it
     """
+    if context.invoked_subcommand is None:
+        from twinbed.cli.next_step import next_step
+
+        say(*next_step(Path()))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; the exit code. A command returns its exit code, or None for 0."""
+    """Run one command line and return the exit code. A command returns its exit code, or None for 0."""
     try:
         Path.cwd()
     except OSError:
-        say_error("the working directory is gone", "`cd` to a folder that is there")
+        say_error("the working directory was deleted", "`cd` to a folder that exists")
         return codes.USAGE
     try:
         code = cli.main(args=list(arguments), prog_name="twinbed", standalone_mode=False)
-        say_text("")  # what is still to be written goes out
+        say_text("")  # flushes the output
     except TwinbedError as error:
         _explain(error)
         return error.exit_code
@@ -100,7 +122,7 @@ def run(arguments: Sequence[str]) -> int:
             text = text.replace(error.message, one_line(error.message))
         say_text(text, err=True)
         return codes.USAGE
-    except SystemExit:  # click ends so, and only so, where nobody reads the output
+    except SystemExit:  # click ends so only when nobody reads the output
         return codes.OUTPUT_GONE
     except OSError as error:
         if error.errno not in _CIRCUMSTANCES:
@@ -118,22 +140,23 @@ def run(arguments: Sequence[str]) -> int:
 
 
 _FULL = "free space there; `df -h` shows which file systems are full"
+_FORBIDDEN = "choose another folder, or run twinbed as a user with access"
 _CIRCUMSTANCES = {
     errno.EPIPE: "",
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
     errno.EFBIG: "`ulimit -f` limits the size of files; `ulimit -f unlimited` lifts it",
     errno.EMFILE: "`ulimit -n` limits open files; raise it",
-    errno.ENFILE: "this machine has as many files open as it can",
-    errno.EROFS: "its file system is read-only; name another place",
-    errno.EACCES: "you may not; name another place, or run it as a user who may",
-    errno.EPERM: "you may not; name another place, or run it as a user who may",
-    errno.EISDIR: "a file is expected; move the folder away",
-    errno.ENOTDIR: "a folder is expected; move the file away",
+    errno.ENFILE: "this machine has as many files open as it can; end other programs",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.EISDIR: "a file is expected here; move the folder away",
+    errno.ENOTDIR: "a folder is expected here; move the file away",
     errno.ENAMETOOLONG: "shorten the name",
-    errno.ELOOP: "links lead in a circle, or a link is where none may be",
+    errno.ELOOP: "symbolic links form a circle, or twinbed refuses the link; give the real path",
 }
-"""Errors of the system that are no bug -> what would be right."""
+"""Errors of the system that are no bug, each with its remedy."""
 
 
 def _explain(error: TwinbedError) -> None:
@@ -141,15 +164,14 @@ def _explain(error: TwinbedError) -> None:
 
     if isinstance(error, StudyError):
         count = len(error.problems)
-        advice = f"{count} problem{'s' if count > 1 else ''}; `twinbed describe` tells what a study may say"
+        advice = f"{amount(count, 'problem')}; `twinbed describe` explains every setting of a study"
         say(*map(str, error.problems), advice, err=True)
         return
     say_error(error.message, error.advice)
 
 
 class _WithoutPandas:
-    """pyarrow imports pandas, if it is there, whenever it makes an array of Python's values: half a second of every command, of
-    which none needs it."""
+    """Hides pandas from pyarrow, which imports it for every array of Python values: half a second that no command needs."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name == "pandas":
@@ -169,7 +191,7 @@ def main() -> None:
 
 
 def _say_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A traceback holds names and texts of others too."""
+    """Write a traceback through the one writer: it may hold names and texts of others."""
     say_text("".join(traceback.format_exception(kind, error, trace)), err=True)
 
 
@@ -189,7 +211,7 @@ def _as_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _ensure_streams() -> None:
-    """Standard streams that were closed (`>&-`) go nowhere. Otherwise the next file that is opened would be in their place."""
+    """Open closed standard streams (`>&-`) on /dev/null, so that the next opened file does not take their place."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             _nowhere(descriptor)

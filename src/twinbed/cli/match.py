@@ -1,4 +1,4 @@
-"""`twinbed match`: two captures of one path, packet by packet."""
+"""`twinbed match`: match two captures of one path, packet by packet."""
 
 from __future__ import annotations
 
@@ -27,22 +27,32 @@ CAPTURE = click.Path(path_type=Path, allow_dash=False)
 @click.command(name="match")
 @click.argument("first", metavar="FIRST", type=CAPTURE)
 @click.argument("second", metavar="SECOND", type=CAPTURE)
-@click.option("--mtu", type=click.IntRange(68), default=1500, show_default=True, help="IP packets above it are super-packets.")
+@click.option(
+    "--mtu", type=click.IntRange(68), default=1500, show_default=True, help="Larger IP packets count as super-packets."
+)
 @click.option(
     "--tunnels",
     is_flag=True,
     help=captures.TUNNELS,
 )
-@click.option("--format", "style", type=click.Choice(STYLES), help="Default: what the output's name ends in, else text.")
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="The file to write, not standard output.")
+@click.option("--format", "style", type=click.Choice(STYLES), help="Format to write. Default: by the name of -o, else text.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write. Default: standard output."
+)
 def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | None, output: Path | None) -> int:
-    """Find each packet of the capture FIRST in the capture SECOND of the same traffic: a row a connection and direction.
+    """Find each packet of the capture FIRST in the capture SECOND of the same traffic.
 
-    Says what was lost between the two points, how the delay varied, what was reordered or duplicated, and which super-packets
-    were split or merged. Clocks need not agree: only the variation of the delay is taken, and an offset is estimated as if the
-    path were alike both ways. Addresses rewritten on the way (NAT) match nothing.
+    \b
+    Examples:
+      twinbed match client.pcap server.pcap
+      twinbed match client.pcap server.pcap --mtu 9000 -o path.csv
+      twinbed match outer.pcap inner.pcap --tunnels --format json
 
-    Exit code 1: the captures have no packet in common, so that nothing is known of the way (null, not 0), or one is cut off.
+    A row for each connection and direction shows packets lost, delayed, reordered, duplicated, split and merged on the path.
+    Clocks need not agree: only the variation of the delay is used. The clock offset is estimated for a symmetric path.
+    Packets whose addresses were rewritten on the path (NAT) do not match.
+
+    Exit code 1: the captures share no packet, so that nothing is known of the path (null, not 0), or one is cut off.
     """
     from twinbed import _core
 
@@ -62,14 +72,14 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
             table, summary = _core.match_captures(*paths, mtu=mtu, tunnels=tunnels)
         captures.write(unknown_table(table) if summary["nothing_matched"] else table, style, output)
     if summary["nothing_matched"]:
-        # Not among rows that a program reads.
-        say(f"Nothing in common: {summary['nothing_matched']}", err=style != "text" and output is None)
+        # Kept out of rows that a program reads.
+        say(f"No packet in common: {summary['nothing_matched']}", err=style != "text" and output is None)
     else:
         say(f"{amount(summary['matches'], 'packet')} found in both", err=True)
     offset = summary["clock_offset_if_symmetric_s"]
     if offset is not None:
         ahead = f"{quantity(abs(offset), 's')} {'behind' if offset < 0 else 'ahead of'}"
-        say(f"  the second clock is {ahead} the first, if the path is alike both ways", err=True)
+        say(f"  the second clock is {ahead} the first, if the path is symmetric", err=True)
     for way, text in _reordered(summary).items():
         say(f"  {way}: {text}", err=True)
     stops = [(capture, side["stopped"]) for capture, side in _sides(first, second, summary) if side["stopped"]]
@@ -81,7 +91,7 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
 
 
 def _reordered(summary: PairSummary) -> dict[str, str]:
-    """Of ways on which packets are displaced: the reorder density (RFC 5236), in per cent of the packets."""
+    """Return the reorder density (RFC 5236) of each direction with displaced packets, in per cent of packets."""
     ways: dict[str, list[tuple[int, int]]] = {}
     for way, displacement, packets in summary["reorder_density"]:
         ways.setdefault(way, []).append((displacement, packets))
@@ -99,7 +109,7 @@ def _sides(first: Path, second: Path, summary: PairSummary) -> tuple[tuple[Path,
 
 
 def _short(row: Mapping[str, Any]) -> dict[str, object]:
-    """What most want to know; the other formats have all."""
+    """Return the columns of the text table; the other formats have all."""
     ports = [row["source_port"], row["destination_port"]]
     ends = [f"{row[f'{end}_address']}:{port}" for end, port in zip(("source", "destination"), ports, strict=True)]
     shown: dict[str, object] = {"from": ends[0], "to": ends[1], "protocol": row["protocol"]}

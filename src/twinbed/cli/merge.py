@@ -1,4 +1,4 @@
-"""`twinbed merge`: several results as one study, testbeds side by side."""
+"""`twinbed merge`: put several results together as one study."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ if TYPE_CHECKING:
 
 @click.command(name="merge")
 @click.argument("results", metavar="RESULTS...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The results folder to make.")
-@click.option("--reference", metavar="TESTBED", help="Of the whole. Default: that of the first RESULTS.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Results folder to write.")
+@click.option(
+    "--reference", metavar="TESTBED", help="Reference of the merged study. Default: the reference of the first RESULTS."
+)
 @click.option(
     "--rename",
     "renames",
     metavar="RESULTS:OLD=NEW",
     multiple=True,
-    help="Call a testbed of RESULTS otherwise. Testbeds that get one name are one testbed, with all their replicates.",
+    help="Rename a testbed of RESULTS. Testbeds with the same name become one testbed with all replicates.",
 )
 @click.option(
     "--level",
     "given",
     metavar="RESULTS:FACTOR=LEVEL",
     multiple=True,
-    help="The level that all runs of RESULTS have of a factor that they do not name.",
+    help="Level of a factor that RESULTS do not name, for all their runs.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be made, and make nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written; write nothing.")
 def command(
     results: tuple[Path, ...],
     output: Path,
@@ -46,12 +48,12 @@ def command(
     given: tuple[str, ...],
     dry_run: bool,
 ) -> int:
-    """Put RESULTS together into one results folder, run or imported, for compare, analyse and report: a physical testbed that
-    was measured years ago beside a virtual one of today.
+    """Put several RESULTS, run or imported, together into one results folder.
 
-    RESULTS stay as they are; their artifacts are linked. The same command again brings the folder up to date. A factor that one
-    of them does not name is taken from its settings, where they have it. Where they differ in what is no factor (duration,
-    kernel, versions), comparisons carry a caution; `twinbed passport` shows all that differs.
+    So a physical testbed measured years ago can be compared with a virtual one of today. RESULTS are not changed; their
+    artifacts are linked. The same command again brings the folder up to date. A factor that some RESULTS do not name is taken
+    from their settings. Comparisons get a caution where RESULTS differ in anything else (duration, kernel, versions);
+    `twinbed passport` shows all differences.
 
     \b
     Examples:
@@ -68,9 +70,9 @@ def command(
     from twinbed.show.words import other_settings
 
     if len(results) < 2:
-        raise click.UsageError("give two or more RESULTS to put together")
+        raise click.UsageError("give two or more RESULTS")
     if output.resolve() in {path.resolve() for path in results}:
-        raise TwinbedError(f"{output} is one of the results", advice="name another folder with -o")
+        raise TwinbedError(f"{output} is one of the RESULTS", advice="choose another folder with -o")
     stores = [Store.open(folder_of(path), path).as_it_stands() for path in results]
     renamed = _of_sources(renames, results, "--rename")
     for at, testbed in renamed:
@@ -102,7 +104,7 @@ def command(
 
 
 def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) -> dict[tuple[int, str], str]:
-    """RESULTS:NAME=TEXT, where RESULTS is as given or the folder's name."""
+    """Parse RESULTS:NAME=TEXT, where RESULTS is a path as given or the folder's name."""
     texts_of = {}
     for text in texts:
         left, equals, right = text.partition("=")
@@ -110,9 +112,7 @@ def _of_sources(texts: tuple[str, ...], results: tuple[Path, ...], option: str) 
         at = [number for number, path in enumerate(results) if source in (str(path), path.name)]
         if not equals or not colon or not name or not right or len(at) != 1:
             known = ", ".join(str(path) for path in results)
-            raise TwinbedError(
-                f"{option} {text!r}: RESULTS:NAME=TEXT is wanted, with one of the RESULTS", advice=f"they are: {known}"
-            )
+            raise TwinbedError(f"{option} {text!r} is not of the form RESULTS:NAME=TEXT", advice=f"RESULTS is one of: {known}")
         texts_of[at[0], name] = right
     return texts_of
 
@@ -127,7 +127,7 @@ def _level(text: str) -> Level:
 
 
 def _testbeds(made: Plan) -> list[dict[str, object]]:
-    """A row each."""
+    """Return a row for each testbed."""
     rows: list[dict[str, object]] = []
     for testbed in made.testbeds:
         of = [(source, record) for source, _, record in made.runs if record.levels["testbed"] == testbed]

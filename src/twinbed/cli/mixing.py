@@ -1,4 +1,4 @@
-"""`twinbed plan STUDY --multifidelity PILOT`: how many draws on which testbed, by a pilot's run times and covariances."""
+"""`twinbed plan STUDY --multifidelity PILOT`: choose the draws on each testbed by a pilot's run times and covariances."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from twinbed.terminal import say
 
 
 class Output:
-    """One metric at one combination of other factors' levels: what is to be estimated."""
+    """Is one metric at one combination of other factors' levels, to be estimated."""
 
     def __init__(self, metric: str, draws: Draws, testbeds: Sequence[str]) -> None:
         at = [draws.testbeds.index(name) for name in testbeds]
@@ -39,13 +39,13 @@ class Output:
 
 
 class Mix:
-    """What the pilot in ``results`` says about ``study``. Raises TwinbedError where they have nothing in common."""
+    """Finds the best mix for ``study`` by the pilot in ``results``. Raises TwinbedError where they have nothing in common."""
 
     def __init__(self, study: Study, results: Path) -> None:
         if not study.uncertain:
             raise TwinbedError(
                 f"{study.name} has no uncertain inputs",
-                advice="uncertain: {samples: 30, payload: {log_uniform: [500B, 16MiB]}}; docs/multifidelity.md",
+                advice="add such as uncertain: {samples: 30, payload: {log_uniform: [500B, 16MiB]}}; see docs/multifidelity.md",
             )
         self._study, self._results = study, results
         store = extracted(results)
@@ -57,7 +57,9 @@ class Mix:
                 f"{results} has no run of {', '.join(lacking)}", advice="give the results of a pilot of this study"
             )
         if not 2 <= len(self.testbeds) <= MOST_MODELS:
-            raise TwinbedError(f"{len(self.testbeds)} testbeds are mixed", advice=f"from 2 to {MOST_MODELS}: factors.testbed")
+            raise TwinbedError(
+                f"{len(self.testbeds)} testbeds cannot be mixed", advice=f"list 2 to {MOST_MODELS} in factors.testbed"
+            )
         self.same_draws = store.outline.seed == study.seed
         outputs = [
             Output(metric, draws, self.testbeds)
@@ -70,11 +72,11 @@ class Mix:
         if not self.outputs:
             most = max((each.n for each in outputs), default=0)
             raise TwinbedError(
-                f"{results} says nothing of correlations: {most} draws were run on all of {', '.join(self.testbeds)}",
-                advice=f"a pilot of {LEAST_PAIRS} to 30 draws on every testbed, samples: 20; only shared draws correlate",
+                f"{results} shows no correlation: only {most} draws were run on all of {', '.join(self.testbeds)}",
+                advice=f"run a pilot with {LEAST_PAIRS} to 30 draws on every testbed (samples: 20)",
             )
         self.covariances: Matrix = np.asarray([each.covariance for each in self.outputs])
-        # A draw is run at each combination of the other factors, so many times as there are replicates.
+        # Each draw is run at every combination of the other factors, in every replicate.
         self.seconds = np.asarray([seconds[name] for name in self.testbeds])
         drawn = {"testbed", DRAW, *study.uncertain}
         others = {tuple(level for name, level in cell.levels.items() if name not in drawn) for cell in study.cells}
@@ -84,30 +86,30 @@ class Mix:
         try:
             self.plans = plans(self.covariances, self.costs, self.budget)
         except ValueError as error:
-            raise TwinbedError(f"{results}: {error}", advice="a longer pilot, or fewer testbeds") from error
+            raise TwinbedError(f"{results}: {error}", advice="run a longer pilot, or compare fewer testbeds") from error
         self.best = best(self.plans)
         self.refusal = ""
         if set(self.best.samples) == {(0,)}:
             self.refusal = "; ".join([why_not(self.covariances, self.costs, self.testbeds), *self._capped()])
 
     def _capped(self) -> Iterator[str]:
-        """Of which testbeds run noise alone keeps the correlation below what is needed."""
+        """Yield the testbeds whose run noise alone keeps the correlation below what is needed."""
         for row in self.testbed_rows()[1:]:
             cap, needed = row["at_most_by_noise"], row["needed"]
             if isinstance(cap, float) and isinstance(needed, float) and cap <= needed:
                 more = "longer runs or more replicates raise it"
-                yield f"run noise caps the correlation of {row['testbed']} at {cap:.2f}: {more}"
+                yield f"run noise limits the correlation of {row['testbed']} to {cap:.2f} ({more})"
 
     def group(self, models: Sequence[int]) -> str:
         return "+".join(self.testbeds[model] for model in models)
 
     def samples(self, plan: Plan) -> dict[str, int]:
-        """As the key ``uncertain.samples`` has them; groups with the dear testbed first."""
+        """Return the value of the key ``uncertain.samples``; groups with the expensive testbed come first."""
         ranked = sorted(plan.samples.items(), key=lambda each: (0 not in each[0], -len(each[0]), each[0]))
         return {self.group(models): count for models, count in ranked}
 
     def rows(self) -> list[dict[str, object]]:
-        """One for each plan, for programs."""
+        """Return a row for each plan, for programs."""
         plain = self.plans[0].draws(0) * self.costs[0]
         return [
             {
@@ -124,7 +126,7 @@ class Mix:
         ]
 
     def testbed_rows(self) -> list[dict[str, object]]:
-        """One for each testbed, for programs: of its correlations the least of all outputs."""
+        """Return a row for each testbed, for programs, with the smallest correlation over all outputs."""
         return [self._testbed_row(at) for at in range(len(self.testbeds))]
 
     def _testbed_row(self, at: int) -> dict[str, object]:
@@ -134,7 +136,7 @@ class Mix:
         rho = [float(each[0, at] / math.sqrt(each[0, 0] * each[at, at])) for each in self.covariances]
         which = min(range(len(rho)), key=lambda k: abs(rho[k]))
         n, least = self.outputs[which].n, abs(rho[which])
-        # Fisher 1915, Biometrika 10:507: on this scale normal with 1 / sqrt(n - 3).
+        # Fisher 1915, Biometrika 10:507: atanh(r) is normal with standard deviation 1 / sqrt(n - 3).
         low = math.tanh(math.atanh(min(least, 1 - 1e-12)) - 1.96 / math.sqrt(n - 3))
         needed = needed_correlation(float(self.seconds[0] / self.seconds[at]))
         cap = self.outputs[which].caps[at]
@@ -144,15 +146,15 @@ class Mix:
         return float(sum(count * sum(self.costs[model] for model in group) for group, count in plan.samples.items()))
 
     def print_text(self, clock: Callable[[float], str]) -> None:
-        """``clock`` says seconds."""
+        """Print the testbeds, the plans and the best mix. ``clock`` formats seconds."""
         shared = min(each.n for each in self.outputs)
         say(f"pilot       {self._results}: {shared} draws on all testbeds")
-        say(f"outputs     {', '.join(each.name for each in self.outputs)}; the worst decides")
+        say(f"outputs     {', '.join(each.name for each in self.outputs)}; the least precise decides")
         if self.left_out:
             say(f"left out    {', '.join(self.left_out)}: too few shared draws, or no variation")
         say("")
         print_table([_shown(row) for row in self.testbed_rows()], title="Testbeds")
-        say("", f"In {clock(self.budget)}, which the study as it is takes at these run times:", "")
+        say("", f"In {clock(self.budget)}, the time of the present study at these run times:", "")
         print_table(
             [self._text_row(each, row, clock) for each, row in zip(self.plans, self.rows(), strict=True)], title="Plans"
         )
@@ -162,10 +164,10 @@ class Mix:
             return
         for row in self.testbed_rows():
             if _unsure(row):
-                say(f"! the pilot leaves open whether {row['testbed']} correlates by more than {row['needed']:.2f}")
+                say(f"! the pilot is too small to tell whether {row['testbed']} correlates by more than {row['needed']:.2f}")
         say(f"Take {self.best.method.value}:", "")
         if self.same_draws:
-            say(f"seed: {self._study.seed + 1}   # other draws than the pilot's, which chose the plan")
+            say(f"seed: {self._study.seed + 1}   # other draws than the pilot used to choose the plan")
         shown = ", ".join(f"{group}: {count}" for group, count in self.samples(self.best).items())
         say("uncertain:", f"  samples: {{{shown}}}")
 

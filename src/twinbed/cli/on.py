@@ -1,4 +1,4 @@
-"""`--on` of every command that reads results: who reads artifacts, and judges comparisons where they are many."""
+"""`--on` of every command that reads results: the processes or machines that do the work."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Command = TypeVar("Command", bound=Callable[..., object] | click.Command)
 OFFERED = frozenset(
     ["import", "compare", "advise", "anatomy", "explain", "calibrate", "passport", "analyse", "report", "export", "archive"]
 )
-"""Commands that read artifacts, and compare. `run` has an option of the same name of its own, as it makes runs too."""
-HELP = "Who reads artifacts and compares: local:N processes, tcp://SCHEDULER of dask, or a file with a cluster. docs/scale.md"
-INSECURE = "The scheduler of --on may be on another machine without TLS: only on a network that is yours alone."
+"""Commands that read artifacts and compare. `run` has its own option of this name, since it also makes runs."""
+HELP = "Read and compare on local:N processes, tcp://SCHEDULER of dask, or the cluster in a file (docs/scale.md)."
+INSECURE = "Allow a remote scheduler without TLS. Use it only on a private network."
 _ON = "twinbed.on"
 _INSECURE = "twinbed.insecure"
 _FLEET = "twinbed.fleet"
 
 
 def with_on(command: click.Command, name: str) -> click.Command:
-    """The command, with --on added to it, or to those of a group."""
+    """Add --on to a command, or to the commands of a group."""
     if name in OFFERED:
         for each in command.commands.values() if isinstance(command, click.Group) else [command]:
             if not any(parameter.name == "on" for parameter in each.params):
@@ -34,7 +34,7 @@ def with_on(command: click.Command, name: str) -> click.Command:
 
 
 def insecure(command: Command) -> Command:
-    """The command, with --insecure added to it."""
+    """Add --insecure to a command."""
     option = click.option("--insecure", is_flag=True, help=INSECURE, expose_value=False, callback=_keep_insecure)
     return option(command)
 
@@ -44,26 +44,26 @@ def _keep_insecure(context: click.Context, _: click.Parameter, value: bool) -> N
 
 
 def is_insecure() -> bool:
-    """Whether the command's scheduler may do without TLS."""
+    """Return whether the command may use a scheduler without TLS."""
     context = click.get_current_context(silent=True)
     return bool(context and context.meta.get(_INSECURE))
 
 
 def keep_for_runs(context: click.Context, parameter: click.Parameter, on: str | None) -> str | None:
-    """The same of a command that makes runs: what is no ``local`` is for those, and artifacts are read here."""
+    """Remember --on of a command that makes runs: a cluster makes runs, ``local`` reads artifacts."""
     context.meta[_FLEET] = on if on and not on.startswith("local") else None
     keep(context, parameter, None if context.meta[_FLEET] else on)
     return on
 
 
 def fleet() -> str | None:
-    """The cluster that makes runs."""
+    """Return the cluster that makes runs; None without one."""
     context = click.get_current_context(silent=True)
     return context.meta.get(_FLEET) if context else None
 
 
 def keep(context: click.Context, _: click.Parameter, on: str | None) -> str | None:
-    """Remembers what --on says, for ``executor``."""
+    """Remember --on for ``executor``."""
     context.meta[_ON] = on
     return on
 
@@ -76,7 +76,7 @@ def _in(context: click.Context) -> Executor:
 
 
 def executor() -> Executor:
-    """The one that --on names, until the command ends; outside of a command this process."""
+    """Return the executor that --on names, open until the command ends; outside a command, this process."""
     from twinbed.executor import Here
 
     context = click.get_current_context(silent=True)

@@ -1,4 +1,4 @@
-"""`twinbed plan STUDY --pilot RESULTS`: how many replicates a pilot says the study needs."""
+"""`twinbed plan STUDY --pilot RESULTS`: estimate the replicates that a study needs from a pilot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Pilot:
-    """What the pilot in ``results`` says about ``study``. Raises TwinbedError where they have nothing in common."""
+    """Estimates the replicates of ``study`` from the pilot in ``results``. Raises TwinbedError where they share nothing."""
 
     def __init__(self, study: Study, results: Path) -> None:
         self._study, self._results = study, results
@@ -50,7 +50,7 @@ class Pilot:
         if not comparisons:
             raise TwinbedError(
                 f"{results} and {study.name} have no cell and headline metric in common",
-                advice="run a few replicates of the study itself: twinbed run STUDY -s replicates=5",
+                advice="run a few replicates of this study: twinbed run STUDY -s replicates=5",
             )
         known = [(each.cell, each.testbed) for each in comparisons]
         others = [cell for cell in study.cells if cell.testbed_name != study.reference]
@@ -60,11 +60,11 @@ class Pilot:
         self.whole = whole(self.needs)
 
     def rows(self) -> list[dict[str, object]]:
-        """One for each comparison, for programs."""
+        """Return a row for each comparison, for programs."""
         return [_row(need) for need in self.needs]
 
     def cases(self) -> list[dict[str, object]]:
-        """One for each case of the whole study, for programs."""
+        """Return a row for each case of the whole study, for programs."""
         return [
             {
                 "case": each.case,
@@ -78,24 +78,24 @@ class Pilot:
         ]
 
     def _expenses(self) -> Iterator[tuple[Whole, Expense | None]]:
-        """Each case with what its replicates take; None where no number of them is enough."""
+        """Yield each case with the time and disk of its replicates; None where no number is enough."""
         block = design.expense([cell.run(replicate=0, block=0, position=0) for cell in self._study.cells])
         for each in self.whole:
             n = each.replicates
             yield each, None if n is None else Expense(block.seconds * n, block.bytes * n)
 
     def print_text(self, clock: Callable[[float], str], disk: Callable[[int], str]) -> None:
-        """``clock`` and ``disk`` say seconds and bytes."""
+        """Print comparisons and cases. ``clock`` and ``disk`` format seconds and bytes."""
         first = self.needs[0].pilot
         say(f"pilot       {self._results}")
         for kind in dict.fromkeys(caution.kind for caution in self.cautions):
             say(f"caution     {kind.meaning}")
         say(
             "",
-            f"Replicates of each cell that reach a verdict against {first.reference} with 80 % and 90 % power. In brackets:",
-            f"with the standard deviation at its upper {UPPER:.0%} limit, since a pilot knows it badly.",
-            "sd: of the logarithms of the testbed's and the reference's values, or of their differences within blocks",
-            "(diff); 0.05 is about 5 %.",
+            f"Replicates of each cell that reach a verdict against {first.reference} with 80 % and 90 % power.",
+            f"In brackets: the same for the upper {UPPER:.0%} limit of the standard deviation, which a pilot estimates poorly.",
+            "sd: standard deviation of the logarithms of testbed and reference, or of their differences in blocks (diff);",
+            "0.05 is about 5 %.",
             "",
         )
         print_table([_text_row(need) for need in self.needs], title="Comparisons")
@@ -115,7 +115,7 @@ class Pilot:
             title="The whole study",
         )
         if self.absent:
-            say("", f"Not in the pilot: {amount(self.absent, 'cell')} of the study, of which nothing is known.")
+            say("", f"The pilot has no run of {amount(self.absent, 'cell')} of the study; they are not in these tables.")
 
 
 def _rest(levels: Mapping[str, Level]) -> dict[str, Level]:
@@ -123,7 +123,7 @@ def _rest(levels: Mapping[str, Level]) -> dict[str, Level]:
 
 
 def _levels(study: Study, comparisons: Sequence[Comparison]) -> Levels:
-    """The levels of the tests; of a study that goes on until it is decided those of its last look, the least powerful."""
+    """Return the levels of the tests; with ``until``, the levels of the last interim analysis, the least powerful."""
     alpha = round(1 - study.confidence, 12)
     different = alpha / len(comparisons)
     if study.until is None:

@@ -1,4 +1,4 @@
-"""``twinbed plan``: what a study will do, before anything is done."""
+"""``twinbed plan``: show what a study will do, before anything is done."""
 
 from __future__ import annotations
 
@@ -27,38 +27,42 @@ _BLOCKS_SHOWN = 3
 _REASON = 300
 """Characters of a reason at most; JSON has all of it."""
 _RUNS_SHOWN = 20
-"""Runs of a block that are shown; a longer block is cut. JSON and CSV have everything."""
+"""Runs of a block that are shown; JSON and CSV have all."""
+_CELLS_SHOWN = 12
+"""Cells that are shown; JSON has all."""
 
 
 _COMPARISONS = {
-    Pairing.PAIRED: "paired within blocks: what shifts a whole block cancels",
-    Pairing.INDEPENDENT: "of independent runs",
+    Pairing.PAIRED: "paired within blocks, so that a disturbance of a whole block cancels",
+    Pairing.INDEPENDENT: "between independent runs",
 }
 
 
 @click.command("plan")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
-@click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME.")
+@click.option("--profile", metavar="NAME", help="Apply the changes that STUDY lists in profiles.NAME.")
 @click.option(
     "-s",
     "--set",
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Override a setting of the study, such as replicates=2, workload.duration=1s or factors.payload=[500B].",
+    help="Change a setting of STUDY, such as replicates=2, workload.duration=1s or factors.payload=[500B].",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Results folder, as of run. Default: results/<study>.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Results folder of `twinbed run`. Default: results/<study>."
+)
 @click.option(
     "--pilot",
     metavar="RESULTS",
     type=click.Path(path_type=Path),
-    help="Results of a few replicates of STUDY: say how many of them reach a verdict.",
+    help="Results of a few replicates of STUDY, to estimate how many reach a verdict.",
 )
 @click.option(
     "--multifidelity",
     metavar="PILOT",
     type=click.Path(path_type=Path),
-    help="Results of STUDY with few draws on every testbed: say how many draws on which testbed are best.",
+    help="Results of STUDY with few draws on every testbed, to choose how many to make on each.",
 )
 @click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it.")
 def command(
@@ -70,26 +74,24 @@ def command(
     multifidelity: Path | None,
     style: str,
 ) -> None:
-    """Show the cells of STUDY, the order of its runs, and the time and disk they will take. Nothing is run.
-
-    The time is an estimate. The disk is an upper bound: captures of links that are full all the time. Below the plan is said
-    what so few replicates cannot show, whatever they measure, and how many can; what `twinbed check` would refuse on this
-    machine, as far as that is told in a few seconds and without asking others; and what `run` would go on with.
-    With --pilot: how many replicates show each headline metric to be equivalent or different, with 80 and 90 % power, and what
-    that takes; docs/planning.md says how that is worked out.
-    With --multifidelity: how many draws of uncertain inputs on which testbed give the most precise mean of the reference in the
-    time that STUDY takes, against plain Monte Carlo; or why no mix pays (docs/multifidelity.md).
+    """Show the cells, the order of runs, the time and the disk of STUDY; nothing is run.
 
     \b
     Examples:
       twinbed plan studies/quickstart.yaml
       twinbed plan studies/quickstart.yaml -s replicates=20      what would 20 replicates cost?
-      twinbed plan studies/quickstart.yaml --format csv > order.csv
       twinbed plan studies/quickstart.yaml --pilot results/quickstart
-      twinbed plan uncertain.yaml --multifidelity results/pilot
 
-    Exit code 0: the study is right; 2: it is not, and every problem is listed; 3: it is right, and some of its cells do not fit
-    on this machine (memory, processes, file descriptors), which is said below the plan, with how many pairs would.
+    The time is an estimate. The disk is an upper limit: captures of links that are full all the time. The plan also shows
+    what this few replicates can never show, problems that quick local checks found, and runs that exist already.
+
+    With --pilot: how many replicates show each headline metric to be equivalent or different with 80 and 90 % power, and
+    their time and disk (docs/planning.md).
+
+    With --multifidelity: how many draws of uncertain inputs on each testbed estimate the reference's mean most precisely in
+    the time of STUDY, compared with plain Monte Carlo (docs/multifidelity.md).
+
+    Exit code 0: the study is valid; 2: it is not, and every problem is listed; 3: some cells do not fit on this machine.
     """
     from twinbed import design, registry
     from twinbed.cli.standing import progress
@@ -98,7 +100,7 @@ def command(
     from twinbed.lab.needs import PreflightFailed, quick
 
     if pilot is not None and multifidelity is not None:
-        raise click.UsageError("--pilot or --multifidelity, not both")
+        raise click.UsageError("--pilot and --multifidelity exclude each other: give one of them")
     study = read_study(study_file, overrides, profile)
     runs = design.runs(study)
     refused = _refused(study)
@@ -116,24 +118,23 @@ def command(
             about = {"refused": refusals, "untried": list(here.untried), "results": made.to_json()}
             print_json({**_as_json(study, runs), **about, "undecidable": cannot})
         else:
-            _print_text(study, runs)
-            lines = [*_machine_lines(here), made.sentence()]
+            _print_text(study, runs, [*_machine_lines(here), made.sentence()])
+            options = _options(profile, overrides)
             if made.due and not refused and not here.refused:
-                lines.append(f"Make them: {_run(study_file, profile, overrides, output)}")
-            say("", *lines)
+                run = [*options, *(["-o", str(output)] if output else [])]
+                say("", f"Next: {shlex.join(['twinbed', 'run', str(study_file), *run])}")
+            pilot_line = shlex.join(["twinbed", "plan", str(study_file), *options, "--pilot", str(made.folder)])
+            if made.complete or made.others:
+                say("", f"Are these replicates enough? {pilot_line}")
     if refused:
-        raise PreflightFailed(study.name, refused, "the plan holds for a machine with more")
+        raise PreflightFailed(study.name, refused, "run it on a machine with more, or choose fewer pairs")
 
 
-def _run(study_file: Path, profile: str | None, overrides: Sequence[str], output: Path | None) -> str:
-    """The command that does what was planned."""
-    options = [*(["--profile", profile] if profile else []), *(part for each in overrides for part in ("-s", each))]
-    options += ["-o", str(output)] if output else []
-    return shlex.join(["twinbed", "run", str(study_file), *options])
+def _options(profile: str | None, overrides: Sequence[str]) -> list[str]:
+    return [*(["--profile", profile] if profile else []), *(part for each in overrides for part in ("-s", each))]
 
 
 def _refused(study: Study) -> Sequence[Check]:
-    """What does not fit on this machine."""
     from twinbed import registry
     from twinbed.hosts.resources import available
     from twinbed.lab import resources
@@ -142,19 +143,18 @@ def _refused(study: Study) -> Sequence[Check]:
 
 
 def _of_cells(study: Study) -> list[Run]:
-    """A run of each cell."""
     return [cell.run(replicate=0, block=0, position=0) for cell in study.cells]
 
 
 def _machine_lines(here: Quick) -> Iterator[str]:
-    """What would be refused on this machine, a line each, with the mend."""
+    """Yield a line for each problem of this machine, with its remedy, and for what was not tested."""
     for check in here.refused:
         found = textwrap.shorten(check.found, _REASON, placeholder=" ...")
-        yield f"Not on this machine: {check.what}: {found}" + (f"; mend: {check.mend}" if check.mend else "")
+        yield f"Not ready: {check.what}: {found}" + (f"; fix: {check.mend}" if check.mend else "")
     for what in here.untried:
-        yield f"Not tried: {what} (`twinbed check` does)"
+        yield f"Not tested: {what} (`twinbed check` tests them)"
     if not here.refused and not here.untried:
-        yield "This machine has all that the study needs."
+        yield "This machine is ready for the study."
 
 
 def _refusal(check: Check) -> dict[str, str]:
@@ -210,7 +210,7 @@ def _as_json(study: Study, runs: Sequence[Run]) -> dict[str, object]:
     }
 
 
-def _print_head(study: Study, runs: Sequence[Run]) -> None:
+def _print_head(study: Study, runs: Sequence[Run], answers: Sequence[str] = ()) -> None:
     from twinbed import design
     from twinbed.model.units import format_share
 
@@ -219,8 +219,7 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
     if until is None:
         say(
             f"{study.name}: {amount(len(study.cells), 'cell')} x {amount(study.replicates, 'replicate')} = "
-            f"{amount(len(runs), 'run')}, "
-            f"about {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
+            f"{amount(len(runs), 'run')}, about {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
     else:
         least = design.expense(run for run in runs if run.block < until.least)
@@ -229,11 +228,13 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
             f"{len(study.cells) * until.least} to {len(runs)} runs, "
             f"about {clock(least.seconds)} to {clock(expense.seconds)}, at most {_disk(expense.bytes)}"
         )
-        budget = f", or {clock(until.budget)} are spent" if until.budget is not None else ""
+    say(*answers, "")
+    if until is not None:
+        budget = f" or {clock(until.budget)} have passed" if until.budget is not None else ""
         blocks = ", ".join(map(str, design.interim_blocks(until)))
-        say(f"looks       after {blocks} replicates, until every headline verdict is reached{budget}")
-    say(f"reference   {study.reference} ({study.reference_reason})")
-    say(f"margin      {format_share(study.margin)}: what differs by less counts as equivalent")
+        say(f"interim     analyses after {blocks} replicates; the study ends when every headline metric has a verdict{budget}")
+    say(f"reference   {study.reference} ({study.reference_reason}); the others are compared with it")
+    say(f"margin      {format_share(study.margin)}: a smaller difference counts as equivalent")
     say(f"confidence  {format_share(study.confidence)}")
     say(f"order       {study.order.value}, seed {study.seed}")
     say(f"comparison  {_COMPARISONS[study.comparison]}")
@@ -244,29 +245,32 @@ def _print_head(study: Study, runs: Sequence[Run]) -> None:
         say(f"background  {', '.join(backgrounds)}")
     if not study.keep.everything:
         largest = max(design.run_expense(run).bytes for run in runs)
-        say(f"keep        {study.keep}: that is left of the disk above, of which a run takes at most {_disk(largest)}")
+        say(f"keep        {study.keep}: other artifacts are deleted after each run, which takes at most {_disk(largest)}")
 
 
-def _print_text(study: Study, runs: Sequence[Run]) -> None:
+def _print_text(study: Study, runs: Sequence[Run], answers: Sequence[str]) -> None:
     from twinbed import design
     from twinbed.cli.undecidable import undecidable
     from twinbed.model.units import format_duration
 
-    _print_head(study, runs)
+    limits = [each.sentence() for each in undecidable(study)]
+    _print_head(study, runs, [*answers, *limits])
     say("")
     cells = []
-    for number, cell in enumerate(study.cells, start=1):
-        one = design.run_expense(cell.run(replicate=0, block=0, position=0))
+    for number, cell in enumerate(study.cells[:_CELLS_SHOWN], start=1):
+        expense = design.run_expense(cell.run(replicate=0, block=0, position=0))
         cells.append(
             {
                 "cell": number,
                 **{name: _level(level) for name, level in cell.levels.items()},
-                "time of a run": format_duration(round(one.seconds, 1)),
-                "disk at most": _disk(one.bytes),
+                "time of a run": format_duration(round(expense.seconds, 1)),
+                "disk at most": _disk(expense.bytes),
             }
         )
     print_table(cells, title="Cells")
-    say("", "Order of runs, by cell")
+    if len(study.cells) > _CELLS_SHOWN:
+        say(f"... and {len(study.cells) - _CELLS_SHOWN} more cells (--format json lists all)")
+    say("", "Order of runs, by cell number")
     numbers = {tuple(cell.levels.items()): number for number, cell in enumerate(study.cells, start=1)}
     blocks: dict[int, list[int]] = {}
     for run in runs:
@@ -275,10 +279,7 @@ def _print_text(study: Study, runs: Sequence[Run]) -> None:
         more = f" ... and {len(order) - _RUNS_SHOWN} more" if len(order) > _RUNS_SHOWN else ""
         say(f"block {block + 1}: {' '.join(str(number) for number in order[:_RUNS_SHOWN])}{more}")
     if len(blocks) > _BLOCKS_SHOWN:
-        say(f"... and {len(blocks) - _BLOCKS_SHOWN} more blocks (--format csv lists every run)")
-    for each in undecidable(study):
-        say("", f"Too few replicates to show {each.sentence()}.")
-    say("", "Are these replicates enough? --pilot RESULTS says, from the results of a few (docs/planning.md).")
+        say(f"... and {amount(len(blocks) - _BLOCKS_SHOWN, 'more block')} (--format csv lists every run)")
 
 
 def _level(level: Level) -> Level:
@@ -294,7 +295,7 @@ def clock(seconds: float) -> str:
 
 
 def _disk(size_bytes: int) -> str:
-    """Rounded up, with a decimal prefix."""
+    """Return a size with a decimal prefix."""
     for factor, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size_bytes >= factor:
             return f"{size_bytes / factor:.1f} {unit}"

@@ -1,6 +1,6 @@
-"""Progress of a study: a bar with the time left on a terminal, a line per run elsewhere.
+"""Progress of a study: a bar with the time left on a terminal, a line for each run elsewhere.
 
-The time left is what the runs of the same testbed have taken so far; of a testbed that has not run yet, the mean of the others.
+The time left is estimated from the mean time of the same testbed's runs; without runs, from the mean of the other testbeds.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from twinbed.lab.study import Event, Listener, MachineJoined, MachineLeft, PhaseBegan, RunEnded, StudyBegan
+from twinbed.model.amount import amount
 from twinbed.model.run import Status
 from twinbed.render.terminal import Terminal
 from twinbed.study.run import Run
@@ -18,12 +19,12 @@ from twinbed.terminal import one_line
 
 
 class _Left:
-    """How long what is left will take."""
+    """Estimates the time of the remaining runs."""
 
     def __init__(self, runs: Sequence[Run], at_most: bool) -> None:
         self._at_most = at_most
         self.at_once = 1
-        """Machines that make them side by side."""
+        """Machines that run at the same time."""
         self._waiting = {run.id: run.testbed_name for run in runs}
         self._taken: dict[str, list[float]] = {}
 
@@ -32,7 +33,7 @@ class _Left:
         self._taken.setdefault(run.testbed_name, []).append(seconds)
 
     def text(self, about: str = "") -> str:
-        """``3 min 05 s left``."""
+        """Return such as ``3 min 05 s left``."""
         return f"{'at most ' if self._at_most else about}{duration(self.seconds())} left"
 
     def seconds(self) -> float | None:
@@ -44,7 +45,7 @@ class _Left:
 
 
 def duration(seconds: float | None) -> str:
-    """As people say it: 45 s, 3 min 05 s, 2 h 10 min.
+    """Return a duration for people: 45 s, 3 min 05 s, 2 h 10 min.
 
     >>> duration(185)
     '3 min 05 s'
@@ -61,8 +62,8 @@ def duration(seconds: float | None) -> str:
 
 @contextlib.contextmanager
 def watcher(console: Terminal, to_do: Sequence[Run], *, at_most: bool = False, phases: bool = False) -> Iterator[Listener]:
-    """A listener for a study's events; ``to_do`` are the runs that are still to be made, or ``at_most`` are. With ``phases`` it
-    writes a line for each of them, on a terminal too."""
+    """Yield a listener for a study's events. ``to_do`` are the remaining runs, with ``at_most`` an upper limit. With ``phases``
+    it writes a line for each phase, on a terminal too."""
     left = _Left(to_do, at_most)
     if console.is_terminal and not phases:
         with _bar(console, left) as listener:
@@ -79,7 +80,7 @@ class _Lines:
     def hear(self, event: Event) -> None:
         if isinstance(event, StudyBegan):
             self._total, self._done = event.total, event.done
-            done = f", {event.done} made earlier" if event.done else ""
+            done = f", {event.done} of them made earlier" if event.done else ""
             self._say(f"{event.total} runs{done}")
         elif isinstance(event, MachineJoined | MachineLeft):
             self._left.at_once = max(1, event.machines)
@@ -127,16 +128,16 @@ def _bar(console: Terminal, left: _Left) -> Iterator[Listener]:
 
 
 def title(run: Run) -> str:
-    """A run in words: its levels and its replicate, counted from 1."""
+    """Return a run's levels and its replicate, counted from 1."""
     return " ".join(str(level) for level in run.levels.values()) + f" #{run.replicate + 1}"
 
 
 def machines(event: MachineJoined | MachineLeft) -> str:
-    """Who came or went."""
-    number = f"{event.machines} machine{'s' if event.machines != 1 else ''}"
+    """Return a line about a machine that joined or left."""
+    number = amount(event.machines, "machine")
     if isinstance(event, MachineJoined):
-        return f"{event.name} joins: {number}"
-    return f"{event.name} is left out: {event.reason} ({number} left)"
+        return f"{event.name} joined: {number}"
+    return f"{event.name} left: {event.reason} ({number} remain)"
 
 
 def _outcome(event: RunEnded) -> str:

@@ -1,4 +1,4 @@
-"""`twinbed prune`: keep less of results, and say what can no longer be asked of them."""
+"""`twinbed prune`: delete raw artifacts of results, and list what can then no longer be analysed."""
 
 from __future__ import annotations
 
@@ -25,22 +25,25 @@ if TYPE_CHECKING:
     "words",
     metavar="WORD|NAME=WORD",
     multiple=True,
-    help="everything, headers or tables: of all artifacts, or of those of an instrument, workload or background load; may be"
-    " given more than once. Default: what the study says.",
+    help="everything, headers or tables: for all artifacts, or for those of one instrument, workload or background load;"
+    " may be repeated. Default: the study's `keep:`.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted; change nothing.")
 def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
-    """Keep less of the complete runs in RESULTS. `headers`: captures are cut to their packets' headers and
-    compressed. `tables`: artifacts go, and the rows of all tables stay, in each run's folder.
-
-    Every analysis says the same as before. What only the artifacts tell is gone for good: --dry-run says what that is. Rows of
-    such a run stay as this twinbed makes them; later versions add nothing to them. Failed runs keep what they left. Files that
-    several runs have alike are kept once. It may be ended at any time; the same command again goes on.
+    """Delete raw artifacts of the complete runs in RESULTS to save disk.
 
     \b
     Examples:
       twinbed prune results/quickstart --keep tables --dry-run
+      twinbed prune results/quickstart --keep tables
       twinbed prune results/quickstart --keep packets=headers --keep syscalls=tables
+
+    With `headers`, captures are cut to packet headers and compressed. With `tables`, artifacts are deleted, and the rows of
+    all tables are kept in each run's folder. Every analysis prints the same as before.
+
+    Data that only artifacts hold are lost for good: --dry-run lists them. Later versions of twinbed add nothing to the rows of
+    pruned runs. Failed runs keep their files, and equal files of several runs are stored once. The command may be interrupted
+    at any time; the same command again continues.
     """
     import twinbed
     from twinbed import registry
@@ -63,7 +66,7 @@ def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
         for record in complete:
             refuse_strange(store.path / "runs" / record.id)
         going = [each for record in complete for each in thinner.going(record)]
-        say(*_said(going, keep, readers, "would go"))
+        say(*_summary(going, keep, readers, is_done=False))
         tell({"dry_run": True, "keep": keep.to_json(), "going": _rows(going)})
         return codes.DONE
     gone: list[Going] = []
@@ -85,12 +88,12 @@ def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
             shared = sum(share(folder.runs / record.id, folder.path) for record in store.records)
             forget(folder.path)
     extracted(results, all_settings=True)
-    say(*_said(gone, keep, readers, "gone"))
-    say(f"{quantity(total.bytes, 'bytes')} taken, {quantity(total.kept_bytes, 'bytes')} written for what is kept of them.")
+    say(*_summary(gone, keep, readers, is_done=True))
+    say(f"{quantity(total.bytes, 'bytes')} deleted, {quantity(total.kept_bytes, 'bytes')} kept in their place.")
     if shared:
-        say(f"{quantity(shared, 'bytes')} of files that other runs have too are kept once.")
+        say(f"{quantity(shared, 'bytes')} saved, as equal files of several runs are stored once.")
     for run, why in whole.items():
-        say(f"twinbed: run {run} keeps everything, as it cannot be read as it should be: {why}", err=True)
+        say(f"twinbed: run {run} keeps everything, because it cannot be read: {why}", err=True)
     tell(
         {
             "dry_run": False,
@@ -114,11 +117,11 @@ def _opened(results: Path) -> Store:
         store = Store.open(results)
         if not store.frozen:
             return store
-    raise TwinbedError(f"{results} is no results folder with artifacts", advice="prune the folder that it was made of")
+    raise TwinbedError(f"{results} is not a results folder with artifacts", advice="prune the folder that it was made from")
 
 
 def _keep(words: Sequence[str], store: Store, readers: Readers) -> Keep:
-    """Raises TwinbedError for a word or a name that there is not."""
+    """Return what to keep, by the options or by the study. Raises TwinbedError for an unknown word or name."""
     from twinbed.model.error import TwinbedError
     from twinbed.model.keep import DEFAULT, Keep, Word
     from twinbed.model.near import did_you_mean, nearest
@@ -135,25 +138,25 @@ def _keep(words: Sequence[str], store: Store, readers: Readers) -> Keep:
         elif isinstance(of_study, dict):
             given = {str(name): str(word) for name, word in of_study.items()}
         else:
-            raise TwinbedError(f"the study in {store.shown} keeps everything", advice="say what is kept: --keep tables")
+            raise TwinbedError(f"the study in {store.shown} keeps everything", advice="choose what to keep: --keep tables")
     names = [*dict.fromkeys(plugin.name for record in store.records for plugin in plugins_of(record, readers)), DEFAULT]
     choices = [str(word) for word in Word]
     for name, word in given.items():
-        for said, known, what in (
-            (name, names, "nothing that these results have"),
-            (word, choices, "no word for what is kept"),
+        for given_word, known, what in (
+            (name, names, "not an artifact of these results"),
+            (word, choices, "not a word of --keep"),
         ):
-            if said not in known:
-                near = did_you_mean(nearest(said, known))
+            if given_word not in known:
+                near = did_you_mean(nearest(given_word, known))
                 raise TwinbedError(
-                    f"--keep: {said!r} is {what}; allowed: {', '.join(known)}", advice=near or "`twinbed prune --help`"
+                    f"--keep: {given_word!r} is {what}; allowed: {', '.join(known)}", advice=near or "`twinbed prune --help`"
                 )
     default = Word(given.pop(DEFAULT, Word.EVERYTHING))
     return Keep(default, {name: Word(word) for name, word in given.items() if word != default})
 
 
 def _rows(going: Sequence[Going]) -> list[dict[str, object]]:
-    """A row for the artifacts of each plugin."""
+    """Return a row for the artifacts of each plugin."""
     rows: dict[tuple[str, str], dict[str, object]] = {}
     for (owner, word), some in _groups(going).items():
         rows[owner, word] = {"artifacts": owner, "keep": word, "files": len(some), "bytes": sum(each.bytes for each in some)}
@@ -167,14 +170,14 @@ def _groups(going: Sequence[Going]) -> dict[tuple[str, str], list[Going]]:
     return groups
 
 
-def _said(going: Sequence[Going], keep: Keep, readers: Readers, what: str) -> list[str]:
+def _summary(going: Sequence[Going], keep: Keep, readers: Readers, *, is_done: bool) -> list[str]:
     from twinbed.model.keep import REST, Word
     from twinbed.render.rows import as_text
     from twinbed.results.keep import headers
     from twinbed.show.quantities import quantity
 
     if not going:
-        return [f"Nothing to take: the complete runs here keep no more than that already (keep: {keep})."]
+        return [f"Nothing to delete: the complete runs hold no more than that (keep: {keep})."]
     groups = _groups(going)
     table = [
         {
@@ -185,15 +188,15 @@ def _said(going: Sequence[Going], keep: Keep, readers: Readers, what: str) -> li
         }
         for (owner, word), some in groups.items()
     ]
-    lines = [f"What {'goes' if what == 'gone' else what}:", "", *as_text(table).rstrip().splitlines(), ""]
-    lines.append(f"No longer to be asked{'' if what == 'gone' else ' then'}:")
+    lines = ["Deleted:" if is_done else "To delete:", "", *as_text(table).rstrip().splitlines(), ""]
+    lines.append("No longer available:" if is_done else "No longer available then:")
     plugins = {**readers.workloads, **readers.accompanying}
     for owner, word in groups:
         if word == Word.HEADERS:
-            lines.append(f"  {owner}: what packets carry beyond their first {headers.BYTES} bytes; the rest stays, compressed")
+            lines.append(f"  {owner}: packet data after the first {headers.BYTES} bytes; the rest is kept, compressed")
         elif owner == REST:
             lines.append(f"  {owner}: consoles, kernel logs, the packets of link checks")
         elif raw := plugins[owner].raw:
             lines.append(f"  {owner}: {raw}")
-    lines.append("  of these runs altogether: metrics and tables that later versions of twinbed read of artifacts")
+    lines.append("  all these runs: metrics and tables that later versions of twinbed will read from artifacts")
     return lines

@@ -1,4 +1,4 @@
-"""`twinbed publish`: results into a bucket, where others read them."""
+"""`twinbed publish`: upload results to a bucket, where others read them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from twinbed.terminal import say, say_progress
 @click.command(name="publish")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.argument("address", metavar="ADDRESS")
-@click.option("--raw/--no-raw", default=True, show_default=True, help="With the raw artifacts, one object a run.")
+@click.option("--raw/--no-raw", default=True, show_default=True, help="Include the raw artifacts, one object for each run.")
 def command(results: Path, address: str, raw: bool) -> int:
-    """Put RESULTS to ADDRESS: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, or file:///FOLDER.
-
-    Doing it again adds what is new. The commands that read results read the address as well, without the artifacts:
-    `twinbed compare s3://BUCKET/PREFIX`. Whoever reads meanwhile sees all of it or nothing.
+    """Upload RESULTS to ADDRESS: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, or file:///FOLDER.
 
     \b
     Examples:
       twinbed publish results/quickstart s3://lab/quickstart
-      twinbed publish results/quickstart file:///srv/results/quickstart --no-raw      tables and settings alone
+      twinbed publish results/quickstart file:///srv/results/quickstart --no-raw      only tables and settings
+      twinbed compare s3://lab/quickstart                                             on any machine
+
+    The same command again adds new runs. Commands that read results read the address too, without artifacts. Readers see
+    either the whole upload or nothing of it.
     """
     import twinbed
     from twinbed.cli.envelope import tell
@@ -35,9 +36,9 @@ def command(results: Path, address: str, raw: bool) -> int:
 
     to = address_of(address)
     if to is None:
-        raise TwinbedError(f"{address} is no address", advice="such as s3://BUCKET/PREFIX or file:///FOLDER")
+        raise TwinbedError(f"{address} is not an address", advice="give one such as s3://BUCKET/PREFIX or file:///FOLDER")
     if there := address_of(results):
-        raise TwinbedError(f"{there} is published already", advice="give the results folder")
+        raise TwinbedError(f"{there} is published already", advice="give the results folder instead")
 
     def progress(done: int, total: int) -> None:
         say_progress("publishing", done, total, "runs", stays=True)
@@ -45,5 +46,5 @@ def command(results: Path, address: str, raw: bool) -> int:
     store = extracted(results, all_settings=True)
     done = Publisher(store, to, twinbed.__version__, raw=raw, on_progress=progress).publish()
     tell({"published": str(to), "snapshot": done.snapshot, "runs": done.runs, "added": done.added, "bytes": done.bytes})
-    say(f"{to}: {amount(done.added, 'run')} added, {done.runs} there (snapshot {done.snapshot}); {done.bytes:,} bytes sent")
+    say(f"{to}: {amount(done.added, 'run')} added, {done.runs} in all (snapshot {done.snapshot}); {done.bytes:,} bytes sent")
     return codes.DONE

@@ -1,4 +1,4 @@
-"""`twinbed published`: the seeds' printed tables, worked out again, audited, and compared."""
+"""`twinbed published`: replay, audit and compare the printed tables of papers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinbed.cli import published_tables
+from twinbed.cli.help import CommandGroup
 from twinbed.contracts import exit_codes as codes
 from twinbed.render.rows import STYLES, print_json, print_table
 from twinbed.terminal import say, say_text
@@ -19,28 +20,30 @@ if TYPE_CHECKING:
 _FORMAT = click.option(
     "--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it."
 )
-_EPILOG = "docs/published.md says how the tables were read, and what was found in them."
+_EPILOG = "docs/published.md explains how the tables were read, and what the audit found."
 
 
-@click.group("published", epilog=_EPILOG)
+@click.group("published", cls=CommandGroup, epilog=_EPILOG)
 def group() -> None:
-    """The printed tables of the papers that twinbed is built on, as data: replayed, audited, and beside your own results.
+    """Replay, audit and compare the printed tables of the papers that twinbed is built on.
 
     \b
-    twinbed published list                   the tables
-    twinbed published show ICNC-III          one of them, a row a number
-    twinbed published replay ONL-4           every number that follows from others, worked out again
-    twinbed published audit                  what does not follow, with the arithmetic
-    twinbed published compare results/       virtual against physical as printed, and as you measured
+    Examples:
+      twinbed published list
+      twinbed published replay ONL-4                     compute its numbers again
+      twinbed published compare results/quickstart       printed ratios, and yours
     """
 
 
 @group.command("list")
 @_FORMAT
 def list_(style: str) -> None:
-    """List the tables.
+    """List the tables with source, page, runs behind each number, and caption.
 
-    With source, page, how many runs are behind a number where that is said, how many numbers and marks, and caption.
+    \b
+    Examples:
+      twinbed published list
+      twinbed published list --format csv
     """
     library = _library()
     rows = [
@@ -61,14 +64,14 @@ def list_(style: str) -> None:
 @click.argument("name", metavar="TABLE")
 @_FORMAT
 def show(name: str, style: str) -> None:
-    """Show one TABLE, a row a number.
-
-    TABLE is such as ICNC-III, icnc-3 or ONL-5. Each number comes with its labels, what number it is, its unit and its digits
-    as printed.
+    """Show one TABLE, with a row for each number.
 
     \b
-    twinbed published show LDRD-3.4
-    twinbed published show ONL-3 --format csv > loss.csv
+    Examples:
+      twinbed published show LDRD-3.4
+      twinbed published show ONL-3 --format csv > loss.csv
+
+    TABLE is such as ICNC-III, icnc-3 or ONL-5. Each number has its labels, its kind, its unit and its printed digits.
     """
     library = _library()
     table = library.table(name)
@@ -93,15 +96,18 @@ def show(name: str, style: str) -> None:
 @click.argument("name", metavar="[TABLE]", required=False)
 @_FORMAT
 def replay(name: str | None, style: str) -> int:
-    """Work printed numbers out again from others.
-
-    Those of TABLE, or without one of all tables and the text.
+    """Compute printed numbers again from other printed numbers, for TABLE or for all tables and the text.
 
     \b
-    equal             it comes out as printed
+    Examples:
+      twinbed published replay
+      twinbed published replay ONL-4
+
+    \b
+    equal             equals the printed number
     within rounding   some inputs that round to the printed ones give it (low to high)
-    differs           none do
-    derived           nothing is printed to hold it against
+    differs           no such inputs give it
+    derived           no printed number to compare with
 
     Exit code 4: some number differs; 0: none.
     """
@@ -126,7 +132,7 @@ def replay(name: str | None, style: str) -> int:
         for row in rows
     ]
     if not shown and style == "text":
-        say("nothing in it follows from anything else that is printed")
+        say("No number of this table can be computed from other printed numbers.")
     print_table(shown, style)
     return codes.DIFFERENT if any(row.status is Status.DIFFERS for row in rows) else codes.DONE
 
@@ -134,12 +140,17 @@ def replay(name: str | None, style: str) -> int:
 @group.command()
 @_FORMAT
 def audit(style: str) -> int:
-    """Say what does not follow from what is printed.
+    """List printed numbers and claims that do not follow from the printed data.
 
-    By rule, with the arithmetic, and what it changes. A number is flagged only if no numbers that round to the printed ones
-    make it right.
+    \b
+    Examples:
+      twinbed published audit
+      twinbed published audit --format csv
 
-    Exit code 4: something is flagged; 0: nothing is.
+    Findings are sorted by rule, with the arithmetic and their consequence. A number is listed only if no inputs that round to
+    the printed ones give it.
+
+    Exit code 4: there are findings; 0: none.
     """
     from dataclasses import asdict
 
@@ -155,18 +166,26 @@ def audit(style: str) -> int:
 
 @group.command()
 @click.argument("results", required=False, type=click.Path(path_type=Path))
-@click.option("--margin", metavar="SHARE", default="10%", show_default=True, help="How far apart still counts as equivalent.")
+@click.option(
+    "--margin", metavar="SHARE", default="10%", show_default=True, help="Largest difference that counts as equivalent."
+)
 @_FORMAT
 def compare(results: Path | None, margin: str, style: str) -> int:
-    """Hold virtual testbeds against physical ones.
-
-    Every virtual testbed of every table; with RESULTS your own beside, where metric, testbed and payload match.
+    """Compare virtual testbeds with physical ones in every printed table, and in RESULTS.
 
     \b
-    in 10 %    the papers' rule, of means alone
-    verdict    as twinbed compare gives it, where n and a spread are printed; else why there is none
+    Examples:
+      twinbed published compare
+      twinbed published compare results/quickstart
+      twinbed published compare --margin 5% --format csv
 
-    Exit code, of the printed numbers: 4: some is shown to differ; 5: none is, but some cannot be decided; 0: all equivalent.
+    Rows of RESULTS are added where metric, testbed and payload match.
+
+    \b
+    in 10 %    the papers' rule, which uses means alone
+    verdict    as in twinbed compare, if n and a spread are printed; else the reason
+
+    Exit code for the printed numbers: 4: some differ; 5: none differs, but some are inconclusive; 0: all are equivalent.
     """
     from twinbed.model.error import TwinbedError
     from twinbed.model.result import Verdict
@@ -177,9 +196,9 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     try:
         share = parse_share(margin)
     except QuantityError as error:
-        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1") from error
+        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="give 10% or 0.1") from error
     if share <= 0:
-        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="such as 10% or 0.1")
+        raise TwinbedError(f"--margin: {margin!r} is not a share above 0", advice="give 10% or 0.1")
     library = _library()
     held = compared(library, share)
     if results is None:
@@ -187,7 +206,7 @@ def compare(results: Path | None, margin: str, style: str) -> int:
     else:
         pairs = list(printed_with_own(library, held, own(results, share)))
         if all(own is None for _, own in pairs):
-            say(f"no metric, testbed and payload of {results} is in any printed table", err=True)
+            say(f"No printed table has a metric, testbed and payload of {results}.", err=True)
         rows = [
             {**published_tables.comparison(row, share, style), **published_tables.own_columns(own, style)} for row, own in pairs
         ]
@@ -205,7 +224,7 @@ def _library() -> Library:
 
 
 def own(results: Path, margin: float) -> list[Own]:
-    """The comparisons of a results folder, by the analysis `compare`."""
+    """Return the comparisons of a results folder, by the analysis `compare`."""
     from twinbed import registry
     from twinbed.cli.extraction import extracted
     from twinbed.cli.on import executor

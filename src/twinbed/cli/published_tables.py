@@ -1,4 +1,4 @@
-"""What `twinbed published` prints, as rows."""
+"""The rows that `twinbed published` prints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def about(library: Library, table: Table) -> dict[str, object]:
-    """What is known of a table but its cells."""
+    """Return everything about a table except its cells."""
     source = library.sources[table.source]
     return {
         "table": table.id,
@@ -28,12 +28,12 @@ def about(library: Library, table: Table) -> dict[str, object]:
 
 
 def as_text(value: object) -> str:
-    """One of what is known, as text."""
+    """Return a value of ``about`` as text."""
     return ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, dict) else str(value)
 
 
 def number(cell: Cell) -> dict[str, object]:
-    """A row of a table."""
+    """Return a number as a row."""
     return {
         **cell.labels,
         "metric": cell.metric,
@@ -52,7 +52,7 @@ def short(number: float | None) -> str | None:
 
 
 def findings(all_findings: Sequence[Finding]) -> Iterator[str]:
-    """Lines, under a heading for each rule. What all places of a fact have in common is said once."""
+    """Yield lines under a heading for each rule. Text that all places of a fact share is printed once."""
     for rule in dict.fromkeys(finding.rule for finding in all_findings):
         of_rule = [each for each in all_findings if each.rule == rule]
         facts = len({each.fact for each in of_rule})

@@ -1,4 +1,4 @@
-"""`twinbed report`: results as one HTML page, or as Markdown, LaTeX or CSV."""
+"""`twinbed report`: write results as one HTML page, or as Markdown, LaTeX or CSV."""
 
 from __future__ import annotations
 
@@ -15,22 +15,30 @@ from twinbed.terminal import say, say_text
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write; - is standard output. Default: RESULTS/report.*, of an archive beside it, of an address here.",
+    help="File to write; - is standard output. Default: RESULTS/report.*, or NAME-report.* for an archive or an address.",
 )
 @click.option("--html", "style", flag_value="html", default="html", help="One self-contained page (default).")
 @click.option("--markdown", "style", flag_value="markdown", help="Markdown with GitHub's tables.")
 @click.option(
     "--latex", "style", flag_value="latex", help="LaTeX tables to \\input; they need the packages booktabs and longtable."
 )
-@click.option("--csv", "style", flag_value="csv", help="Every comparison of every metric, one a row, in base units.")
-@click.option("--tables-csv", "style", flag_value="tables-csv", help="The study's own tables, a row a number, in base units.")
-@click.option("--by", metavar="FACTOR", help="Compare the levels of this factor, as `twinbed compare --by` does.")
-@click.option("--reference", metavar="NAME", help="The testbed, or the level, that the others are held against.")
-@click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
+@click.option("--csv", "style", flag_value="csv", help="Every comparison of every metric, one per row, in base units.")
+@click.option(
+    "--tables-csv", "style", flag_value="tables-csv", help="The study's own tables, one number per row, in base units."
+)
+@click.option("--by", metavar="FACTOR", help="Compare the levels of this factor, as `twinbed compare --by`.")
+@click.option("--reference", metavar="NAME", help="The testbed or level to compare with. Default: the study's reference.")
+@click.option("--all-settings", is_flag=True, help="Include runs with settings that the study no longer has.")
 def command(results: Path, output: Path | None, style: str, by: str | None, reference: str | None, all_settings: bool) -> int:
-    """Write what RESULTS say: the verdict first, then each layer, then why to trust it.
+    """Write RESULTS as one page: the verdict, then each layer, then the evidence.
 
-    The page opens from disk without a network.  The file's name goes to standard output.
+    \b
+    Examples:
+      twinbed report results/quickstart
+      twinbed report results/quickstart --markdown -o -
+      twinbed report results/nic-survey --by nic --reference e1000
+
+    The page opens from disk without a network. The name of the file is printed.
     """
     from twinbed import registry
     from twinbed.cli.envelope import tell

@@ -1,4 +1,4 @@
-"""What `twinbed run` does with a study, in order: plan, preflight, run, extract, compare, report."""
+"""The steps of `twinbed run`, in order: plan, preflight, run, extract, compare, report."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from twinbed.image import build, find, probe_path
 from twinbed.lab import needs, preflight, resources
 from twinbed.lab.needs import PreflightFailed
 from twinbed.lab.study import Ending, carry_out, chosen, due
+from twinbed.model.amount import amount
 from twinbed.model.error import TwinbedError
 from twinbed.model.image import NO_IMAGE
 from twinbed.render.terminal import Terminal
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """How much is told of what happens."""
+class Volume:
+    """Selects how much is printed."""
 
     quiet: bool = False
-    """The verdict lines, the report's path and what failed, and nothing else."""
+    """Only the verdict lines, the report's path and failures."""
     verbose: bool = False
-    """A line a phase."""
+    """A line for each phase."""
 
 
 def run_study(
@@ -52,10 +53,10 @@ def run_study(
     keep_going: bool,
     retry_failed: bool,
     report: bool,
-    telling: Telling,
+    volume: Volume,
 ) -> int:
-    """Returns the exit code."""
-    console = Terminal(err=True, quiet=telling.quiet)
+    """Run a study or continue it, compare and report; return the exit code."""
+    console = Terminal(err=True, quiet=volume.quiet)
     runs = design.runs(study)
     results = results_folder(study, output)
     folder = Folder(results)
@@ -63,12 +64,13 @@ def run_study(
         wanted = chosen(runs, only)
         if not wanted:
             raise TwinbedError(
-                f"--only {' --only '.join(only)}: no run of {study.name} matches", advice="`twinbed plan` lists them"
+                f"--only {' --only '.join(only)}: no run of {study.name} matches",
+                advice="`twinbed plan STUDY --format csv` lists all runs",
             )
         deciding: Deciding | None = None
         reach = len(runs)
         if study.until:
-            # Its statistics take longer to import than all else that a study needs which has nothing left to do.
+            # Its statistics take longer to import than everything else of a study with nothing to run.
             from twinbed.cli.interim import Deciding
 
             deciding = Deciding(study, runs, folder, console.say)
@@ -77,24 +79,21 @@ def run_study(
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
         spread = on.fleet()
         installed = _ready(study, to_do, results) if to_do and not spread else None
-        # As many as the largest run needs, whichever are still to be made: programs on hosts inherit it.
+        # The largest run decides, made or not: programs on hosts inherit the limit.
         allow_descriptors(resources.descriptors(runs, registry.PLUGINS))
         if others := folder.count() - sum(folder.status(run.id) is not None for run in runs):
-            console.say(
-                f"{others} runs in {results} are of other settings than {study.name} has now: kept, but left out of "
-                "comparisons."
-            )
+            console.say(f"{amount(others, 'run')} in {results} used other settings. They are kept but not compared.")
         if to_do:
-            _tell_undecidable(study, console)
+            _warn_undecidable(study, console)
         keeping = None
         if not study.keep.everything:
-            # Tables, which are made run by run then, take longer to import than all else.
+            # It makes tables run by run, which take longer to import than everything else.
             from twinbed.cli.keeping import Keeping, thinner
 
             keeping = Keeping(folder, thinner(folder, study))
             keeping.of_earlier(runs)
         on_made = keeping.on_made if keeping else _all_is_kept
-        with watcher(console, to_do, at_most=study.until is not None, phases=telling.verbose) as listener:
+        with watcher(console, to_do, at_most=study.until is not None, phases=volume.verbose) as listener:
             if spread and to_do:
                 from twinbed.cli.spreading import carried_out
 
@@ -126,8 +125,8 @@ def run_study(
                 )
     for sentence in keeping.sentences() if keeping else ():
         console.say(sentence)
-    _tell_failures(ending)
-    concluded = _conclude(results, console, report, ending, telling) if ending.complete else None
+    _report_failures(ending)
+    concluded = _conclude(results, console, report, ending, volume) if ending.complete else None
     tell(
         {
             "results": str(results),
@@ -141,11 +140,11 @@ def run_study(
 
 
 def _all_is_kept(run: str) -> None:
-    """Of a study that keeps everything."""
+    """Do nothing after a run: the study keeps everything."""
 
 
 def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
-    """Preflight, then the image, built where it is not there yet. Raises PreflightFailed with every problem."""
+    """Check this machine and build the image if it is missing. Raises PreflightFailed with every problem."""
     used = {run.testbed.kind for run in to_do}
     in_process = {name for name in used if registry.PLUGINS.drivers[name].in_process}
     rates_known = all(run.topology.link.rate is not None for run in to_do)
@@ -155,46 +154,46 @@ def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     ]
     problems = [check for check in checks if check.required and not check.works]
     if problems:
-        raise PreflightFailed(study.name, problems, "`twinbed check` tries everything and changes nothing")
+        raise PreflightFailed(study.name, problems, "`twinbed check` tests everything and changes nothing")
     return Installed(probe_path(), (find() or build(say=partial(say, err=True))) if used - in_process else NO_IMAGE)
 
 
-def _tell_undecidable(study: Study, console: Terminal) -> None:
+def _warn_undecidable(study: Study, console: Terminal) -> None:
     from twinbed.cli.undecidable import undecidable
 
     for each in undecidable(study):
-        console.say(f"Too few replicates to show {each.sentence()}.", "yellow")
+        console.say(each.sentence(), "yellow")
 
 
-def _tell_failures(ending: Ending) -> None:
+def _report_failures(ending: Ending) -> None:
     if ending.failed:
         Terminal(err=True).say(
-            f"{ending.failed} failed; each kept what it left in its folder. Make them again with --retry-failed.", "red"
+            f"{amount(ending.failed, 'run')} failed; their files are kept. To repeat them: --retry-failed", "red"
         )
 
 
-def _conclude(results: Path, console: Terminal, report: bool, ending: Ending, telling: Telling) -> Conclusion:
-    """The verdict on standard output, and the page; both are as they were where all that they are made of is."""
+def _conclude(results: Path, console: Terminal, report: bool, ending: Ending, volume: Volume) -> Conclusion:
+    """Print the verdict and write the page, or reuse both if nothing changed since."""
     file = results / REPORT
     digest = made_of(results)
     kept = Conclusion.kept(results)
     if kept and kept.made_of == digest and (not report or (kept.page and kept.page == page_of(file))):
-        of = ending.complete + ending.failed + ending.left
+        planned = ending.complete + ending.failed + ending.left
         console.say(
-            f"Nothing to do: {ending.complete} of {of} runs are complete, and nothing has changed since they were compared."
+            f"Nothing to do: {ending.complete} of {planned} runs are complete, and nothing changed since the last comparison."
         )
         say(*kept.verdict)
     else:
-        kept = _compare(results, file if report else None, digest, console, telling)
-    if report and telling.quiet:
+        kept = _compare(results, file if report else None, digest, console, volume)
+    if report and volume.quiet:
         say(str(file))
     elif report:
         console.say(f"Report: {file}")
     return kept
 
 
-def _compare(results: Path, file: Path | None, digest: str, console: Terminal, telling: Telling) -> Conclusion:
-    """Tables, the verdict on standard output, the page, if there is to be one; and what `_conclude` needs to know of them."""
+def _compare(results: Path, file: Path | None, digest: str, console: Terminal, volume: Volume) -> Conclusion:
+    """Extract tables, print the verdict, write the page to ``file``, and return what `_conclude` keeps."""
     from twinbed.cli.extraction import extracted
     from twinbed.render.output import write
     from twinbed.report.fitting import fitting
@@ -204,7 +203,7 @@ def _compare(results: Path, file: Path | None, digest: str, console: Terminal, t
     from twinbed.report.terminal import conclusion, in_short
 
     def phase(name: str) -> None:
-        if telling.verbose:
+        if volume.verbose:
             console.say(name)
 
     phase("extract")
@@ -214,7 +213,7 @@ def _compare(results: Path, file: Path | None, digest: str, console: Terminal, t
     result = compare.run_on(on.executor(), store, compare.params())
     over_n = fitting(store)
     in_lines = tuple(in_short(result, over_n))
-    if telling.quiet:
+    if volume.quiet:
         say(*in_lines)
     else:
         conclusion(result, over_n, Terminal())

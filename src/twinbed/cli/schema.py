@@ -1,4 +1,4 @@
-"""``twinbed schema``: what an editor needs to complete and check study files."""
+"""``twinbed schema``: print a JSON Schema with which an editor completes and checks study files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from twinbed.terminal import as_json, say_text
 
 
 @click.command("schema")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write it there; else it is printed.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="File to write. Default: standard output."
+)
 def command(output: Path | None) -> None:
-    """A JSON Schema of study files (draft 7), by which an editor completes keys and marks what is wrong.
-
-    Editors that use yaml-language-server (VS Code's extension "YAML", Neovim, Emacs, Helix, ...) take it from the first line
-    of a study, with a path from the study's own folder or an address:
-
-    \b
-      # yaml-language-server: $schema=schema.json
+    """Print a JSON Schema of study files (draft 7), with which an editor completes keys and marks errors.
 
     \b
     Examples:
       twinbed schema -o schema.json
-      check-jsonschema --schemafile schema.json my.yaml
+
+    Editors with yaml-language-server (VS Code's extension "YAML", Neovim, Emacs, Helix) find it by the first line of a study,
+    a path from the study's folder or an address:
+
+    \b
+      # yaml-language-server: $schema=schema.json
+
+    Without an editor: `check-jsonschema --schemafile schema.json my.yaml`.
     """
     from twinbed.registry import catalogue
     from twinbed.render.output import write

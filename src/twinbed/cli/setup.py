@@ -1,4 +1,4 @@
-"""``twinbed setup``: the system packages that testbeds need, by this distribution's names."""
+"""``twinbed setup``: install the system packages that testbeds need, by this distribution's names."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from twinbed.model.error import TwinbedError
 from twinbed.terminal import say
 
 _LIMIT_S = 1800.0
-"""QEMU and what it needs over a slow line."""
+"""Enough for QEMU and its dependencies over a slow line."""
 
 
 @click.command("setup")
 @click.argument("purposes", nargs=-1, metavar="[FOR]...", type=click.Choice(list(packages.FOR_USERS)))
-@click.option("--yes", is_flag=True, help="Install what is missing, with apt-get or dnf. Needs root.")
+@click.option("--yes", is_flag=True, help="Install missing packages with apt-get or dnf. Needs root.")
 def command(purposes: tuple[str, ...], yes: bool) -> int:
-    """Say which system packages testbeds need and this machine lacks; with --yes, install them.
-
-    FOR is a driver, a kind of switch, or another of the names that are printed; all of them, unless said. Every study on this
-    machine needs `container` and `image`.
+    """List the system packages that testbeds need and this machine lacks; with --yes, install them.
 
     \b
     Examples:
       twinbed setup
-      twinbed setup container image --yes     what studies of containers need, and no more
+      twinbed setup container image --yes     only packages for studies with containers
+      twinbed setup --yes
+
+    FOR is one of the printed names, such as a driver or a kind of switch (default: all). Every study on this machine needs
+    `container` and `image`.
 
     Exit code 0: everything is there; 3: something is missing.
     """
@@ -49,10 +50,11 @@ def command(purposes: tuple[str, ...], yes: bool) -> int:
     whose = packages.distribution()
     if whose is None:
         raise packages.PackagesUnknown(
-            "this distribution's names of packages are not known", advice=f"Debian's are {' '.join(packages.names(wanted))}"
+            "package names of this distribution are not known",
+            advice=f"on Debian: apt-get install {' '.join(packages.names(wanted))}",
         )
     if not yes:
-        say("", f"mend: twinbed setup {' '.join((*purposes, '--yes'))}, or {packages.mend(wanted)}")
+        say("", f"fix: twinbed setup {' '.join((*purposes, '--yes'))}, or {packages.mend(wanted)}")
         return codes.PREFLIGHT
     if os.geteuid() != 0:
         raise TwinbedError("only root can install packages", exit_code=codes.PREFLIGHT, advice=packages.mend(wanted))

@@ -1,4 +1,4 @@
-"""`twinbed run --on`: the runs of a study on the machines of a cluster."""
+"""`twinbed run --on`: make the runs of a study on the machines of a cluster."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def carried_out(
     looks: Looks | None,
     on_made: Callable[[str], None],
 ) -> Ending:
-    """Raises TwinbedError where the study is none for a fleet."""
+    """Make the runs on the cluster ``on``. Raises TwinbedError for a study that a fleet cannot run."""
     if study.order is not Order.RANDOMIZED_BLOCKS:
         raise TwinbedError(
-            f"{study.name} has the order {study.order}: machines make whole blocks",
-            advice="order: randomized-blocks, or run it without --on",
+            f"--on needs `order: randomized-blocks` (machines run whole blocks); {study.name} has `order: {study.order}`",
+            advice="change the order in the study, or run it without --on",
         )
     if elsewhere := dict.fromkeys(run.testbed_name for run in runs if not needs.is_here(run, registry.PLUGINS)):
         raise TwinbedError(
-            f"{', '.join(elsewhere)}: machines of a fleet would share these hosts", advice="run the study without --on"
+            f"{', '.join(elsewhere)}: `--on` cannot share these hosts between machines", advice="run the study without --on"
         )
     with cluster(on, insecure=is_insecure()) as workers:
         return carry_out(

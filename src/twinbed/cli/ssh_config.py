@@ -23,5 +23,5 @@ option = click.option(
     type=click.Path(path_type=Path),
     expose_value=False,
     callback=_allow,
-    help="Let hosts of STUDY have `config: FILE`, an ssh configuration that is not your own. docs/remote.md",
+    help="Allow hosts of STUDY to use `config: FILE`, another ssh configuration than yours (docs/remote.md).",
 )

@@ -1,4 +1,4 @@
-"""How far a study has come in its results folder: what `plan` says of it, and where `run` makes it."""
+"""The runs of a study that exist in its results folder, for `plan` and `run`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinbed.lab.study import due
+from twinbed.model.amount import amount
 from twinbed.model.run import Status
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run
@@ -15,28 +16,33 @@ from twinbed.study.study import Study
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Numbers of runs."""
+    """Counts the runs of a study by state."""
 
     folder: Path
     planned: int
     complete: int
     failed: int
     due: int
-    """What `run` would make; at most, where a study ends as soon as it is decided."""
+    """Runs that `run` would make; an upper limit with ``at_most``, for a study with interim analyses."""
     others: int
-    """Runs of other settings than the study has now."""
+    """Runs with other settings than the study has now."""
     at_most: bool
 
     def sentence(self) -> str:
-        """Such as ``12 of 30 runs are in results/x: run goes on with 18.``"""
-        if not self.complete + self.failed + self.others:
+        """Return such as ``12 of 30 runs are in results/x; `twinbed run` makes the other 18.``"""
+        there = self.complete + self.failed
+        if not there + self.others:
             return f"No runs are in {self.folder} yet."
-        failed = f" ({self.failed} failed: --retry-failed makes them again)" if self.failed else ""
-        goes_on = (
-            f"run goes on with {'at most ' if self.at_most else ''}{self.due}" if self.due else "run has none left to make"
+        failed = f" ({self.failed} failed; --retry-failed repeats them)" if self.failed else ""
+        rest = f"`twinbed run` makes {'at most ' if self.at_most else 'the other '}{self.due}" if self.due else "nothing to run"
+        numbers = f"All {self.planned}" if there == self.planned else f"{there} of {self.planned}"
+        return f"{numbers} runs are in {self.folder}{failed}; {rest}.{self.of_others()}"
+
+    def of_others(self) -> str:
+        """Return a sentence about runs with other settings; empty without any."""
+        return (
+            f" {amount(self.others, 'run')} there used other settings; they are kept but not compared." if self.others else ""
         )
-        others = f" {self.others} more are of other settings." if self.others else ""
-        return f"{self.complete + self.failed} of {self.planned} runs are in {self.folder}{failed}: {goes_on}.{others}"
 
     def to_json(self) -> dict[str, object]:
         counts = {"planned": self.planned, "complete": self.complete, "failed": self.failed, "due": self.due}
@@ -44,12 +50,12 @@ class Standing:
 
 
 def results_folder(study: Study, output: Path | None) -> Path:
-    """The one that was named, or the study's own."""
+    """Return the folder that was named, or the study's own."""
     return output or Path("results") / study.name
 
 
 def progress(study: Study, runs: Sequence[Run], output: Path | None) -> Standing:
-    """Raises ResultsUnusable for a record that cannot be read."""
+    """Count the runs in the results folder. Raises ResultsUnusable for an unreadable record."""
     path = results_folder(study, output)
     folder = Folder(path)
     states = {run.id: folder.status(run.id) for run in runs}

@@ -1,4 +1,4 @@
-"""Interrupts of a run: answered at once, and no second one breaks off the clean-up that the first began."""
+"""Interrupts of a run: answered at once, and a second one does not break off the clean-up."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from collections.abc import Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-FIRST = b"\nstopping: the run in flight is taken down ...\n"
-AGAIN = b"\nstill stopping: what the run made is removed first (SIGKILL ends at once; nothing stays behind then either)\n"
+FIRST = b"\nstopping: the current run is being removed ...\n"
+AGAIN = b"\nstill stopping: the clean-up takes a moment (SIGKILL ends at once and leaves nothing behind either)\n"
 _STDERR = 2
 
 
 @contextlib.contextmanager
 def stopping() -> Iterator[None]:
-    """The first signal to end raises KeyboardInterrupt in the block, further ones are only answered. Signals that are ignored
-    (nohup) stay so."""
+    """Raise KeyboardInterrupt at the first signal, and only answer later ones. Ignored signals (nohup) stay ignored."""
     interrupted = False
 
     def answer(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         again, interrupted = interrupted, True
-        # Not by print: the signal may have come in the middle of one.
+        # Not by print, which the signal may have interrupted.
         with contextlib.suppress(OSError):
             os.write(_STDERR, AGAIN if again else FIRST)
         if not again:

@@ -1,4 +1,4 @@
-"""``twinbed studies``: the studies that come with twinbed."""
+"""``twinbed studies``: list the studies that come with twinbed."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from twinbed.terminal import say_text
 
 @click.command("studies")
 @click.argument("name", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, to change it.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, to edit it.")
 @click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print the list.")
 def command(name: str | None, output: Path | None, style: str) -> None:
     """List the studies that come with twinbed, or print study NAME.
-
-    Wherever a command takes a STUDY, the name of one of these does too, where no file has that name. The time is what
-    `twinbed plan` estimates for the profile `quick`, or for the whole of a study that has no such profile.
 
     \b
     Examples:
       twinbed studies
       twinbed studies quickstart -o my.yaml
       twinbed run quickstart --profile quick
+
+    Every command that takes a STUDY accepts one of these names, unless a file has that name. The time is the estimate of
+    `twinbed plan` for the profile `quick`, or for the whole study without that profile.
     """
     from twinbed.model.near import did_you_mean, nearest
     from twinbed.study import loading
 
     if name is None:
         if output is not None:
-            raise click.UsageError("-o copies a study: give its NAME")
+            raise click.UsageError("-o copies a study: give its NAME too")
         print_table([_row(each, style) for each in loading.shipped_names()], style)
         return
     file = loading.shipped_file(name)
     if file is None:
         meant = nearest(name, loading.shipped_names())
         hint = did_you_mean(meant) or "`twinbed studies` lists them"
-        raise TwinbedError(f"{name}: no study of this name comes with twinbed", advice=hint)
+        raise TwinbedError(f"{name}: twinbed has no study of this name", advice=hint)
     if output is None:
         say_text(file.read_text(encoding="utf-8"))
         return

@@ -1,4 +1,4 @@
-"""Reading a study file for a command."""
+"""Reads the study file of a command."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 2**18
-"""The longest study of twinbed's own has 6 KiB. Of 1 MiB, a tag alone takes the YAML reader half a minute."""
+"""twinbed's longest study has 6 KiB. The YAML reader needs half a minute for a tag of 1 MiB."""
 
 
 def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = None) -> Study:
-    """The study in a file, or the one of this name that comes with twinbed.
+    """Return the study in a file, or the study of this name that comes with twinbed.
 
     Raises StudyError with every problem of the file, TwinbedError when it cannot be read."""
     if not path.exists():
@@ -28,13 +28,13 @@ def read_study(path: Path, overrides: Sequence[str] = (), profile: str | None = 
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            raise TwinbedError(f"{path}: more than {format_size(MOST_BYTES)}: no study file")
+            raise TwinbedError(f"{path} is larger than {format_size(MOST_BYTES)}, too large for a study file")
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        advice = "" if path.exists() else "`twinbed studies` lists those that come with twinbed"
+        advice = "" if path.exists() else "write one: twinbed init; or see those that come with twinbed: twinbed studies"
         raise TwinbedError(f"{path}: {reason}", advice=advice) from None
-    # Only now, so that a wrong path is said at once.
+    # Only now, so that a wrong path is reported at once.
     from twinbed import registry
     from twinbed.study.loading import load
 

@@ -1,4 +1,4 @@
-"""`twinbed sweep`: remove what dead labs left, and put back what dead leases left on hosts, by their ids only."""
+"""`twinbed sweep`: remove leftovers of killed labs and undo leases on hosts, by their ids only."""
 
 from __future__ import annotations
 
@@ -10,19 +10,30 @@ from twinbed.terminal import say
 
 
 @click.command(name="sweep")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@click.option("--host", "hosts", multiple=True, metavar="USER@HOST", help="Sweep this host over SSH, not this machine.")
-@click.option("--ssh-config", type=click.Path(path_type=Path), help="For --host: another ssh configuration than your own.")
-@click.option("--folder", help="For --host: twinbed's folder there, where the study gives another.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed; change nothing.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="USER@HOST",
+    help="Sweep this host over SSH in place of this machine; may be repeated.",
+)
+@click.option("--ssh-config", type=click.Path(path_type=Path), help="With --host: another ssh configuration than yours.")
+@click.option("--folder", help="With --host: twinbed's folder there, if the study names another.")
 def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, folder: str | None) -> None:
-    """Remove scratch folders and control groups that no living process holds, and what dead labs left elsewhere.
+    """Remove scratch folders, control groups and other leftovers of killed labs.
 
-    A lab removes these itself, also when twinbed is killed. They stay only when the lab's keeper was killed too. What is
-    elsewhere (a namespace of minimega's) outlives a killed twinbed. What does not carry a lab's id is never touched.
-    Runs that this machine made for a fleet, and that nobody came for in a week, go too.
+    \b
+    Examples:
+      twinbed sweep --dry-run
+      twinbed sweep
+      twinbed sweep --host root@c1       undo a lease there
 
-    A host that was leased is put back as it was by the lease's own keeper on that host; --host does it for a keeper that was
-    killed.
+    A lab removes these itself, even if twinbed is killed. They stay only if the lab's keeper was killed too, or outside this
+    machine (a namespace of minimega). Anything without a lab's id is never touched. Runs made for a fleet and not fetched for
+    a week are removed too.
+
+    A leased host is restored by the lease's keeper on that host. --host does it for a keeper that was killed.
     """
     if hosts:
         _hosts(hosts, ssh_config, folder, dry_run)
@@ -45,7 +56,7 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
         removed.append(what)
     spools = forgotten()
     for spool in spools:
-        say(f"{'would remove' if dry_run else 'removing'} {spool}: runs made for a fleet that nobody came for in a week")
+        say(f"{'would remove' if dry_run else 'removing'} {spool}: runs made for a fleet and not fetched for a week")
         if not dry_run:
             shutil.rmtree(spool)
         removed.append(str(spool))
@@ -57,7 +68,7 @@ def command(dry_run: bool, hosts: tuple[str, ...], ssh_config: Path | None, fold
             try:
                 left.remove()
             except HostError as error:  # the others are swept all the same
-                stays.append(f"{left.what} stays: {error}")
+                stays.append(f"{left.what} cannot be removed: {error}")
                 continue
         removed.append(left.what)
     if stays:

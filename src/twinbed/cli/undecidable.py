@@ -1,13 +1,13 @@
-"""What a study has too few replicates to show, whatever its runs measure: said before it runs.
+"""Finds what a study has too few replicates to show, whatever its runs measure. It is printed before runs are made.
 
-Some tests have a smallest p-value that follows from the number of replicates alone. Where this is above the level that the
-study asks for, no data decide them:
+The smallest possible p-value of some tests follows from the number of replicates alone. If it is above the study's level, no
+data can decide these tests:
 
-* a verdict needs a spread, and with two values Welch's test oversteps its level (``statistics.power``);
-* how many pairs fit needs a spread at each number, and of a loss the sign test as well: n of n runs are 1 - 2^-n sure
-  (``statistics.capacity``);
-* the test of one chain of system calls counts the ways to deal n and n labels, 2 / C(2n, n) at best, and is corrected for the
-  number of tests (``statistics.permutations``). Of each pair at least two programs are traced, a client and a server.
+* A verdict needs a spread, and with two values Welch's test exceeds its level (``statistics.power``).
+* The number of pairs that fit needs a spread at each number. For a loss, the sign test is 1 - 2^-n sure with n of n runs
+  (``statistics.capacity``).
+* The test of a chain of system calls counts the ways to deal n and n labels. Its smallest p is 2 / C(2n, n), corrected for the
+  number of tests (``statistics.permutations``). Each pair has at least two traced programs, a client and a server.
 """
 
 from __future__ import annotations
@@ -27,43 +27,44 @@ from twinbed.study.study import Study
 
 SYSTEM_CALLS, PROGRAMS = "syscalls", 2
 MOST = 100
-"""More replicates of a test of chains are not proposed."""
+"""Most replicates that are proposed for a test of chains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undecidable:
-    """What cannot be shown."""
+    """A conclusion that the replicates cannot support."""
 
     what: str
     why: str
     replicates: int
     needs: int | None
-    """The fewest replicates of each cell that can show it; None where no number of them does."""
+    """The fewest replicates of each cell that can show it; None where no number can."""
 
     def sentence(self) -> str:
-        """Such as ``a verdict: 1 replicate has no spread; 3 are the fewest that can (-s replicates=3)``."""
-        least = "no number of them can" if self.needs is None else f"{self.needs} are the fewest that can"
-        advice = "" if self.needs is None else f" (-s replicates={self.needs})"
-        return f"{self.what}: {self.why}; {least}{advice}"
+        """Return such as ``Too few replicates for any verdict: ... At least 3 are needed: -s replicates=3``."""
+        remedy = (
+            "No number is enough." if self.needs is None else f"At least {self.needs} are needed: -s replicates={self.needs}"
+        )
+        return f"Too few replicates for {self.what}: {self.why}. {remedy}"
 
 
 def undecidable(study: Study) -> tuple[Undecidable, ...]:
-    """In the order of the report; nothing where the design can decide all that it asks."""
+    """Return what the replicates cannot show, in the order of the report."""
     return (*_pairs(study), *_verdicts(study), *_chains(study))
 
 
 def _pairs(study: Study) -> Iterator[Undecidable]:
-    """How many fit: where the number of pairs varies."""
+    """Yield limits on how many pairs fit, if the number of pairs varies."""
     over, n = of_pairs(name for name, levels in study.factors.items() if len(levels) > 1), study.replicates
     if over is None:
         return
     if n < LEAST:
-        yield Undecidable("how many pairs fit", "one run at a number says nothing of how the next will be", n, LEAST)
+        yield Undecidable("the number of pairs that fit", "one run at a number of pairs shows no spread", n, LEAST)
     needs = fewest_of_a_loss(study.confidence)
     if n < needs and any(_loses(cell) for cell in study.cells):
-        sure = f"even {n} of {n} runs that keep it make it {100 * (1 - 0.5**n):.4g} % sure that most do"
-        why = f"{sure}, where {format_share(study.confidence)} is asked"
-        yield Undecidable(f"how many pairs fit by loss at most {100 * MOST_LOSS:g} %", why, n, needs)
+        sure = f"{n} of {n} good runs give a confidence of {100 * (1 - 0.5**n):.4g} %"
+        why = f"{sure}, below the study's {format_share(study.confidence)}"
+        yield Undecidable(f"the number of pairs that fit by loss (at most {100 * MOST_LOSS:g} %)", why, n, needs)
 
 
 def _loses(cell: Cell) -> bool:
@@ -73,7 +74,7 @@ def _loses(cell: Cell) -> bool:
 
 def _verdicts(study: Study) -> Iterator[Undecidable]:
     if study.replicates < LEAST and any(_compared(study, study.cells)):
-        yield Undecidable("any verdict", "a single run has no spread", study.replicates, FEWEST)
+        yield Undecidable("any verdict", "a single run shows no spread", study.replicates, FEWEST)
 
 
 def _chains(study: Study) -> Iterator[Undecidable]:
@@ -85,15 +86,15 @@ def _chains(study: Study) -> Iterator[Undecidable]:
         smallest = (
             f"{least_p(n, n):.2g}{f', corrected for {tests} tests {min(1.0, tests * least_p(n, n)):.2g}' if tests > 1 else ''}"
         )
-        why = f"with {n} and {n} replicates the smallest p is {smallest}"
-        yield Undecidable("that chains of system calls differ", why, n, needs)
+        why = f"with {n} and {n} replicates the smallest possible p is {smallest}"
+        yield Undecidable("a difference of system-call chains", why, n, needs)
 
 
 def _compared(study: Study, cells: Sequence[Cell]) -> Iterator[Cell]:
-    """Those that the reference has as well."""
+    """Yield the cells that the reference has too."""
 
     def rest(cell: Cell) -> tuple[tuple[str, str], ...]:
         return tuple((name, repr(level)) for name, level in cell.levels.items() if name != TESTBED)
 
-    held_against = {rest(cell) for cell in cells if cell.testbed_name == study.reference}
-    return (cell for cell in cells if cell.testbed_name != study.reference and rest(cell) in held_against)
+    of_reference = {rest(cell) for cell in cells if cell.testbed_name == study.reference}
+    return (cell for cell in cells if cell.testbed_name != study.reference and rest(cell) in of_reference)

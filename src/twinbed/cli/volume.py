@@ -1,4 +1,4 @@
-"""`-q` and `-v` of every command that has none of its own: how much it says of its work."""
+"""`-q` and `-v` of every command that has none of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOGGER = logging.getLogger("twinbed")
 
 
 def with_volume(command: click.Command, name: str) -> click.Command:
-    """The command, with -q and -v added to it, or to those of a group. What only prints prose has neither."""
+    """Add -q and -v to a command, or to the commands of a group, unless it only prints prose."""
     if isinstance(command, click.Group):
         for member in command.commands.values():
             with_volume(member, str(member.name))
@@ -29,10 +29,10 @@ def with_volume(command: click.Command, name: str) -> click.Command:
     if name in WITHOUT or _QUIET in {each.name for each in command.params}:
         return command
     if "-q" not in taken:
-        text = "Print nothing: the exit code and files tell. Errors, and --json, are printed."
+        text = "Print nothing but errors and --json."
         command.params.append(click.Option(["-q", "--quiet", _QUIET], is_flag=True, help=text))
     if "-v" not in taken:
-        text = "Say on standard error what is read, started and written, and how long it takes."
+        text = "Log on standard error what is read, started and written, with times."
         command.params.append(click.Option(["-v", "--verbose", _VERBOSE], is_flag=True, help=text))
     run = command.callback
     assert run is not None
@@ -40,7 +40,7 @@ def with_volume(command: click.Command, name: str) -> click.Command:
     @functools.wraps(run)
     def at_volume(*arguments: object, **given: object) -> object:
         quiet, verbose = bool(given.pop(_QUIET, False)), bool(given.pop(_VERBOSE, False))
-        with _nothing_printed() if quiet and not given.get("as_json") else contextlib.nullcontext(), _told(verbose):
+        with _nothing_printed() if quiet and not given.get("as_json") else contextlib.nullcontext(), _logged(verbose):
             return run(*arguments, **given)
 
     command.callback = at_volume
@@ -54,8 +54,8 @@ def _nothing_printed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told(verbose: bool) -> Iterator[None]:
-    """What twinbed's modules log, a line each, with the seconds since the program began."""
+def _logged(verbose: bool) -> Iterator[None]:
+    """Write log records of twinbed's modules, with the seconds since the program began."""
     if not verbose:
         yield
         return

@@ -22,7 +22,13 @@ INTERRUPTED = 130
 OUTPUT_GONE = 141
 """Whoever read the output has gone, as after ``| head``: as of a program that SIGPIPE ended."""
 
-TEXT = (
-    "Exit codes: 0 done, 1 some runs failed, a file is cut off or captures share nothing, 2 usage or study error, 3 preflight, "
-    "4 compared and different, 5 compared and inconclusive, 130 interrupted, 141 nobody reads the output."
-)
+TEXT = """\b
+Exit codes:
+  0    done
+  1    some runs failed, a file is cut off, or captures share nothing
+  2    the command line or the study is wrong
+  3    something that is needed is missing
+  4    compared, and some testbed is different
+  5    compared, and inconclusive
+  130  interrupted
+  141  nobody reads the output"""

@@ -107,7 +107,7 @@ def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> Markup:
             )
         )
     return html(
-        '<div class="scroll" tabindex="0"><table class="facts"><caption>As found, and what was asked where that differs.</caption>'
+        '<div class="scroll" tabindex="0"><table class="facts"><caption>As found; (asked) where that differs.</caption>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
         _heads(["Setting", *testbeds, "Read by"]),
         Markup().join(rows),

@@ -27,6 +27,10 @@ from twinbed.model.run import Level
 from twinbed.terminal import visible
 
 
+_MOST_NAMES = 20
+"""Names that are listed although a near one is known."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
     """A place in a file. Line and column count from 1."""
@@ -62,7 +66,8 @@ class Problem:
         place = self.file if self.file.startswith("--") else f"{self.file}:{self.line}:{self.column}"
         text = f"{place}: " + (f"{self.key}: " if self.key else "") + self.message
         if self.allowed:
-            text += f"; allowed: {self.allowed}"
+            names = self.allowed.split(", ")
+            text += f"; allowed: {f'{len(names)} names' if self.nearest and len(names) > _MOST_NAMES else self.allowed}"
         if self.nearest:
             text += f"; {did_you_mean(self.nearest)}"
         return text

@@ -182,16 +182,16 @@ STRANGERS = GOLDEN / "udp/tbf.pcap", GOLDEN / "pairs/relay-tcp/b.pcap"
 
 def test_captures_without_a_packet_in_common_say_so_and_know_of_no_loss(shown, tmp_path):
     code, text, _ = shown("match", *STRANGERS)
-    assert code == codes.NOTHING_SHARED == 1 and "Nothing in common: " in text
+    assert code == codes.NOTHING_SHARED == 1 and "No packet in common: " in text
     code, text, said = shown("match", "--format", "json", *STRANGERS)
     rows = json.loads(text)
-    assert code == 1 and "Nothing in common: " in said
+    assert code == 1 and "No packet in common: " in said
     assert sum(row["sent_packets"] for row in rows) == 158, "tcpdump's packets of tbf.pcap"
     unknown = {name for name in rows[0] if rows[0][name] is None}
     assert {"lost_packets", "lost_payload_bytes", "reordered_packets", "duplicated_packets", "appeared_packets"} <= unknown
     assert all({name for name in row if row[name] is None} == unknown for row in rows)
     code, text, _ = shown("match", *STRANGERS, "-o", tmp_path / "rows.parquet")
-    assert code == 1 and text.startswith("Nothing in common: ")
+    assert code == 1 and text.startswith("No packet in common: ")
     assert pq.read_table(tmp_path / "rows.parquet")["lost_packets"].null_count == len(rows)
 
 
@@ -265,7 +265,7 @@ def test_one_is_one_and_tunnels_are_hinted_at(shown):
     vxlan = GOLDEN / "encapsulations" / "vxlan.pcap"
     for command in ("flows", "connections"):
         said = shown(command, vxlan)[2]
-        assert "  3 vxlan tunnel not entered; --tunnels looks into them" in said
+        assert "  3 vxlan tunnel not entered; --tunnels reads them" in said
         said = shown(command, "--tunnels", vxlan)[2]
         assert said.startswith(f"1 {'TCP ' if command == 'flows' else ''}connection in 3 packets"), said
         assert "tunnel" not in said

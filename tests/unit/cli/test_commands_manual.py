@@ -29,5 +29,5 @@ def test_man_pages_have_no_fault(tmp_path: Path) -> None:
     assert shown.stderr == ""
     words = " ".join(shown.stdout.replace("‐", "-").replace("−", "-").split())
     for page in pages.values():
-        for names, text in page.options:
+        for names, text in (row for rows in page.options.values() for row in rows):
             assert names.split(",")[0] in words and text.split()[-1].strip("'\"") in words, (page.name, names)

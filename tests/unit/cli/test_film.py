@@ -52,8 +52,9 @@ def test_the_plan_is_what_plan_says(
     monkeypatch.chdir(tmp_path)
     _, *words = COMMANDS[0].split()
     assert main.run(words) == 0
-    of_the_study, _, _ = capsys.readouterr().out.partition("Are these replicates enough?")
-    assert len(of_the_study.splitlines()) > 15
+    out = capsys.readouterr().out
+    of_the_study = out[out.index("reference ") : out.index("Next:")]
+    assert len(of_the_study.splitlines()) > 12
     shown = [line.rstrip() for line in said.splitlines()]
     assert [line for line in of_the_study.splitlines() if line.rstrip() not in shown] == []
 

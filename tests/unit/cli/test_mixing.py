@@ -60,7 +60,7 @@ def test_noise_is_said_where_mixing_does_not_pay(planned):
     code, out, _ = planned(STUDY, pilot=noisy, noise=1.2)
     assert code == 0
     assert "Mixing does not pay: virtio correlates by " in out
-    assert "run noise caps the correlation of virtio at 0." in out
+    assert "run noise limits the correlation of virtio to 0." in out
     assert "samples:" not in out
 
 

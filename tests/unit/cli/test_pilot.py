@@ -169,15 +169,19 @@ def test_a_pilot_of_something_else_is_refused(files: tuple[str, str], capsys: py
 
 def test_cells_that_the_pilot_lacks_are_counted(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["plan", files[0], "--pilot", files[1], "-s", "factors.workload.rate=[1, 2, 3]"]) == 0
-    assert "Not in the pilot: 1 cell of the study" in capsys.readouterr().out
+    assert "The pilot has no run of 1 cell of the study" in capsys.readouterr().out
 
 
 def test_plan_without_a_pilot_says_how_to_get_one(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["plan", files[0], "-o", files[1]]) == 0
+    asks = f"Are these replicates enough? twinbed plan {files[0]} --pilot {files[1]}"
+    assert asks in capsys.readouterr().out
     assert main.run(["plan", files[0]]) == 0
-    assert "Are these replicates enough? --pilot RESULTS says" in capsys.readouterr().out
+    assert "Are these replicates enough?" not in capsys.readouterr().out, "there are no results to tell"
     assert main.run(["plan", files[0], "-s", "replicates={least: 5, most: 30, budget: 2h}"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("planned: 4 cells x 5 to 30 replicates = 20 to 120 runs, about 3 min 20 s to 20 min 1 s")
-    assert lines[1] == (
-        "looks       after 5, 10, 15, 20, 25, 30 replicates, until every headline verdict is reached, or 2 h 0 min are spent"
-    )
+    assert (
+        "interim     analyses after 5, 10, 15, 20, 25, 30 replicates; the study ends when every headline metric has a verdict "
+        "or 2 h 0 min have passed"
+    ) in lines

@@ -55,8 +55,8 @@ def test_plan_says_what_will_be_done(study_file: Path, capsys: pytest.CaptureFix
     # 1 Gbit/s both ways is 250000 packets/s of 1000 bytes; 128 + 16 bytes are kept on 2 links for 5 s.
     # In 8 runs that is 2.88 GB.
     assert lines[0] == "small: 4 cells x 2 replicates = 8 runs, about 1 min 2 s, at most 2.9 GB"
-    assert "reference   c (the first testbed listed)" in lines
-    assert "margin      10%: what differs by less counts as equivalent" in lines
+    assert "reference   c (the first testbed listed); the others are compared with it" in lines
+    assert "margin      10%: a smaller difference counts as equivalent" in lines
     assert "order       randomized-blocks, seed 1" in lines
     assert [line.split()[1:3] for line in lines if line.lstrip()[:1].isdigit()] == [
         ["c", "500B"],
@@ -76,7 +76,7 @@ def test_plan_says_what_is_kept_of_its_disk(study_file: Path, capsys: pytest.Cap
     of_runs = re.findall(r"(?:500B|1MiB) .* (\S+ [kMG]?B)\n", text := capsys.readouterr().out)
     assert len(of_runs) == 4
     largest = max(of_runs, key=parse_size)
-    assert f"keep        tables: that is left of the disk above, of which a run takes at most {largest}\n" in text
+    assert f"keep        tables: other artifacts are deleted after each run, which takes at most {largest}\n" in text
 
 
 def test_plan_folds_what_is_long(study_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,23 +51,30 @@ def planned(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+def standing(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Return the line about runs that exist, which follows the lines about the machine."""
+    lines = planned(capsys, *words)
+    return lines[lines.index("") - 1]
+
+
 def as_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
     return json.loads("\n".join(planned(capsys, "--format", "json", *words)))
 
 
 def test_the_runs_that_are_there_are_counted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert planned(capsys)[-2] == "No runs are in results/here yet."
+    assert standing(capsys) == "No runs are in results/here yet."
     assert not (place / "results").exists(), "planning makes nothing"
     assert run(["run", "s.yaml", "--no-report", "--only", "testbed=one"]) == codes.DONE
     capsys.readouterr()
-    assert planned(capsys)[-2] == "3 of 6 runs are in results/here: run goes on with 3."
-    assert planned(capsys, "-s", "replicates=5")[-2] == "3 of 10 runs are in results/here: run goes on with 7."
-    assert planned(capsys, "-s", "replicates=2")[-2].endswith("run goes on with 2. 1 more are of other settings.")
-    assert planned(capsys, "--profile", "quick")[-2] == "No runs are in results/here-quick yet."
-    assert planned(capsys, "-o", "elsewhere")[-2] == "No runs are in elsewhere yet."
+    assert standing(capsys) == "3 of 6 runs are in results/here; `twinbed run` makes the other 3."
+    assert standing(capsys, "-s", "replicates=5") == "3 of 10 runs are in results/here; `twinbed run` makes the other 7."
+    fewer = standing(capsys, "-s", "replicates=2")
+    assert fewer.endswith("makes the other 2. 1 run there used other settings; they are kept but not compared.")
+    assert standing(capsys, "--profile", "quick") == "No runs are in results/here-quick yet."
+    assert standing(capsys, "-o", "elsewhere") == "No runs are in elsewhere yet."
     options = ("--profile", "quick", "-s", "factors.testbed=[one, two]", "-o", "else where")
     assert planned(capsys, *options)[-1] == (
-        "Make them: twinbed run s.yaml --profile quick -s 'factors.testbed=[one, two]' -o 'else where'"
+        "Next: twinbed run s.yaml --profile quick -s 'factors.testbed=[one, two]' -o 'else where'"
     )
     counts = {"planned": 6, "complete": 3, "failed": 0, "due": 3, "of_other_settings": 0}
     assert as_json(capsys)["results"] == {"folder": "results/here", **counts}
@@ -78,24 +85,24 @@ def test_what_it_counts_as_due_is_what_run_makes(place: Path, capsys: pytest.Cap
     (record, *_) = sorted((place / "results/here/runs").glob("*/run.json"))
     record.write_text(record.read_text().replace('"status": "complete"', '"status": "failed"'))
     capsys.readouterr()
-    text = planned(capsys)[-2]
-    assert text == "3 of 6 runs are in results/here (1 failed: --retry-failed makes them again): run goes on with 3."
+    text = standing(capsys)
+    assert text == "3 of 6 runs are in results/here (1 failed; --retry-failed repeats them); `twinbed run` makes the other 3."
     before = len(list((place / "results/here/runs").iterdir()))
     run(["run", "s.yaml", "--no-report"])
     assert len(list((place / "results/here/runs").iterdir())) - before == 3
     capsys.readouterr()
-    assert planned(capsys)[-1].endswith("run has none left to make.")
+    assert standing(capsys) == "All 6 runs are in results/here (1 failed; --retry-failed repeats them); nothing to run."
 
 
 def test_what_check_refuses_is_a_line_with_its_mend(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "This machine has all that the study needs." in planned(capsys)
+    assert "This machine is ready for the study." in planned(capsys)
     optional = Check("wings", False, "none", required=False)
     monkeypatch.setattr(preflight, "study", lambda _: [LACKING, optional])
     lines = planned(capsys)
-    assert "Not on this machine: flux: there is no flux; mend: apt-get install flux-capacitor" in lines
-    assert not [line for line in lines if "wings" in line or "has all that" in line]
+    assert "Not ready: flux: there is no flux; fix: apt-get install flux-capacitor" in lines
+    assert not [line for line in lines if "wings" in line or "is ready" in line]
     assert as_json(capsys)["refused"] == [{"what": "flux", "found": "there is no flux", "mend": LACKING.mend}]
     assert run(["check", "s.yaml"]) == codes.PREFLIGHT
     assert run(["run", "s.yaml"]) == codes.PREFLIGHT
@@ -124,7 +131,7 @@ def test_other_machines_are_not_asked(place: Path, capsys: pytest.CaptureFixture
     asked = []
     monkeypatch.setattr(preflight, "study", lambda testbeds: asked.append([name for name, _, _ in testbeds]) or [])
     lines = planned(capsys)
-    assert "Not tried: hosts of real, which are not on this machine (`twinbed check` does)" in lines
+    assert "Not tested: hosts of real, which are not on this machine (`twinbed check` tests them)" in lines
     assert asked == [["model"]]
 
 

@@ -64,7 +64,7 @@ def test_lines_without_a_terminal(runs: list[Run]) -> None:
         listener(RunEnded(runs[2], Status.FAILED, 100.0, Phase.WORKLOAD, "client: [ab] said nothing that anybody could read"))
         listener(ended(runs[3], 60.04))
     assert said.getvalue().splitlines() == [
-        "4 runs, 1 made earlier",
+        "4 runs, 1 of them made earlier",
         # Nothing is known of b yet: two runs as long as those of a.
         "[2/4] a #2: 10.0 s, 20 s left",
         f"[3/4] b #1 ({runs[2].id}): FAILED after 100.0 s in workload: client: [ab] said nothing that anybody could read,"

@@ -45,7 +45,7 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(results: Path, capsys:
     before = snapshot(results)
     assert run(["prune", str(results), "--keep", "tables", "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert "What would go:" in said and "planted    tables      6" in said
+    assert "To delete:" in said and "planted    tables      6" in said
     assert "metrics and tables that later versions" in said
     assert snapshot(results) == before
     assert run(["prune", str(results), "--keep", "tables", "--dry-run", "--json"]) == 0
@@ -57,7 +57,7 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(results: Path, capsys:
 def test_results_say_the_same_in_every_form(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = compared(results, capsys)
     assert run(["prune", str(results), "--keep", "tables"]) == 0
-    assert "What goes:" in capsys.readouterr().out
+    assert "Deleted:" in capsys.readouterr().out
     assert not list(results.glob("runs/*/artifacts/*/*"))
     assert compared(results, capsys) == before
     shutil.rmtree(results / "tables")
@@ -112,17 +112,17 @@ def test_a_run_that_cannot_be_read_keeps_everything(results: Path, capsys: pytes
     (one, *_) = sorted(results.glob("runs/*/artifacts/client/planted.json"))
     one.write_text("{")
     assert run(["prune", str(results), "--keep", "tables"]) == 1
-    assert f"run {one.parents[2].name} keeps everything, as it cannot be read" in capsys.readouterr().err
+    assert f"run {one.parents[2].name} keeps everything, because it cannot be read" in capsys.readouterr().err
     assert [*results.glob("runs/*/artifacts/client/planted.json")] == [one]
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["table"], "'table' is no word for what is kept; allowed: everything, headers, tables\n  did you mean 'tables'?"),
+        (["table"], "'table' is not a word of --keep; allowed: everything, headers, tables\n  did you mean 'tables'?"),
         (
             ["plantd=tables"],
-            "'plantd' is nothing that these results have; allowed: planted, default\n  did you mean 'planted'?",
+            "'plantd' is not an artifact of these results; allowed: planted, default\n  did you mean 'planted'?",
         ),
         ([], "the study in study keeps everything"),
     ],
@@ -179,7 +179,7 @@ def test_a_study_that_keeps_tables_says_what_it_would_have(
     assert run(["run", "all.yaml", "-o", "all"]) == 0
     capsys.readouterr()
     assert run(["run", "less.yaml", "-o", "less"]) == 0
-    assert "Of 6 runs " in (said := capsys.readouterr().err) and "of artifacts were not kept (keep: tables)" in said
+    assert "of artifacts of 6 runs were deleted (keep: tables)" in capsys.readouterr().err
     names = [sorted(path.name for path in Path(results, "runs").iterdir()) for results in ("all", "less")]
     assert names[0] == names[1], "it is no setting of runs"
     assert len(list(Path("all").glob("runs/*/artifacts/*/*"))) >= 6 and not list(Path("less").glob("runs/*/artifacts/*/*"))
@@ -219,10 +219,10 @@ def test_a_reader_that_fails_costs_no_run(
     with monkeypatch.context() as patch:
         patch.setattr(thin, "rows_of", lambda *_: {}["bug"])
         assert run(["run", "less.yaml"]) == 0
-    assert "6 runs could not be read as they should be, and keep everything" in capsys.readouterr().err
+    assert "6 runs could not be read, and keep all artifacts" in capsys.readouterr().err
     assert len(list(Path("results/less").glob("runs/*/artifacts/client/planted.json"))) == 6
     assert run(["run", "less.yaml"]) == 0
-    assert "6 runs that were made before keep more than that: twinbed prune" in capsys.readouterr().err
+    assert "6 earlier runs still keep all artifacts. To delete them too: twinbed prune" in capsys.readouterr().err
     assert run(["prune", "results/less"]) == 0
     assert not list(Path("results/less").glob("runs/*/artifacts/client/planted.json"))
 

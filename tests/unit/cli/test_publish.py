@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def address(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
     address = f"file://{folder.parent / 'bucket'}"
     assert run(["publish", str(folder), address]) == 0
-    assert capsys.readouterr().out.startswith(f"{address}: 10 runs added, 10 there (snapshot 1); ")
+    assert capsys.readouterr().out.startswith(f"{address}: 10 runs added, 10 in all (snapshot 1); ")
     return address
 
 
@@ -61,7 +61,7 @@ def test_again_in_json(folder: Path, address: str, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["publish", "{folder}", "bucket"], "bucket is no address"),
+        (["publish", "{folder}", "bucket"], "bucket is not an address"),
         (["publish", "{address}", "file:///tmp/x"], "{address} is published already"),
         (["archive", "{address}"], "{address} is no folder"),
         (["merge", "{address}", "{folder}", "-o", "both"], "bucket has no artifacts"),

@@ -34,9 +34,7 @@ def test_what_is_missing_is_named_with_the_command(bare: Path, capsys: pytest.Ca
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("container  lacks ip, tc, ethtool")
     assert lines[1].startswith("remote     lacks ssh")
-    assert lines[-1] == (
-        "mend: twinbed setup container remote --yes, or dnf install ethtool iproute iproute-tc openssh-clients"
-    )
+    assert lines[-1] == ("fix: twinbed setup container remote --yes, or dnf install ethtool iproute iproute-tc openssh-clients")
 
 
 def test_with_yes_it_is_installed(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,4 +79,4 @@ def test_elsewhere_debians_names_are_told(
 ) -> None:
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: {"ID": "arch"})
     assert main.run(["setup", "remote"]) == 2
-    assert "Debian's are openssh-client" in capsys.readouterr().err
+    assert "on Debian: apt-get install openssh-client" in capsys.readouterr().err

@@ -64,13 +64,13 @@ def test_any_width_is_one(wide: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_working_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     gone = ["sh", "-c", 'cd "$1"; rmdir "$1"; shift; exec "$@"', "sh", str(tmp_path), *PLAN]
     done = subprocess.run(gone, capture_output=True, check=False)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, b"twinbed: the working directory is gone")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, b"twinbed: the working directory was deleted")
 
 
 @pytest.mark.parametrize("words", [["plan", ""], ["report", "results", "-o", ""], ["compare", ""]])
 def test_an_empty_path_is_not_the_working_directory(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(words) == 2
-    assert "an empty text names no file" in capsys.readouterr().err
+    assert "the name of the file is empty" in capsys.readouterr().err
 
 
 def test_a_name_that_is_too_long_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ def found(name: str, *overrides: str, profile: str | None = None) -> list[tuple[
     return [(each.what, each.needs) for each in undecidable(read_study(STUDIES / name, overrides, profile))]
 
 
-LOSS = "how many pairs fit by loss at most 1 %"
+LOSS = "the number of pairs that fit by loss (at most 1 %)"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_loss_needs_as_many_runs_as_the_sign_test(overrides: list[str], expect
     assert found("oversubscription.yaml", *base, *overrides) == expected
 
 
-CHAINS = "that chains of system calls differ"
+CHAINS = "a difference of system-call chains"
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,15 @@ def test_so_many_tests_that_no_sample_of_ways_can_decide_them() -> None:
 def test_one_replicate_decides_nothing() -> None:
     assert found("quickstart.yaml", "replicates=1") == [("any verdict", 3)]
     assert found("quickstart.yaml", "replicates=1", "factors.testbed=[container]") == []
-    assert found("anomaly.yaml", "replicates=1", profile="quick") == [("how many pairs fit", 2)]
+    assert found("anomaly.yaml", "replicates=1", profile="quick") == [("the number of pairs that fit", 2)]
 
 
 def test_the_plan_says_it_and_how_many_can(capsys: pytest.CaptureFixture[str]) -> None:
     study = [str(STUDIES / "oversubscription.yaml"), "--profile", "quick", "-s", "replicates=3"]
     assert main.run(["plan", *study]) == 0
     assert (
-        "Too few replicates to show how many pairs fit by loss at most 1 %: even 3 of 3 runs that keep it make it 87.5 % "
-        "sure that most do, where 95% is asked; 5 are the fewest that can (-s replicates=5).\n"
+        "Too few replicates for the number of pairs that fit by loss (at most 1 %): 3 of 3 good runs give a "
+        "confidence of 87.5 %, below the study's 95%. At least 5 are needed: -s replicates=5\n"
     ) in capsys.readouterr().out
     assert main.run(["plan", *study, "--format", "json"]) == 0
     [entry] = json.loads(capsys.readouterr().out)["undecidable"]

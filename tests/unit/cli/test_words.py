@@ -110,4 +110,4 @@ def test_check_takes_settings_as_plan_does(shown, tmp_path: Path, monkeypatch: p
     code, _, err = shown("check", file, "--set", "replicats=2")
     assert code == codes.USAGE and "did you mean 'replicates'?" in err
     code, _, err = shown("check", "--set", "replicates=2")
-    assert code == codes.USAGE and "--set is of a study" in err
+    assert code == codes.USAGE and "--set changes a study" in err

@@ -199,16 +199,16 @@ def test_the_text_folds_and_says_a_mend_of_several_once() -> None:
     untried = [Check(name, False, "not booted", "boot", required=False, group="NIC", tried=False) for name in ("a", "b")]
     checks = [*untried, Check("c", True, " ".join(["word"] * 30), group="parameter")]
     lines = list(_lines(checks, 60))
-    assert lines[:5] == ["NICs of guests", "  -      a  not booted", "  -      b  not booted", "            mend: boot", ""]
+    assert lines[:5] == ["NICs of guests", "  -      a  not booted", "  -      b  not booted", "            fix: boot", ""]
     assert max(map(len, lines)) <= 60
-    assert lines[-2:] == ["Everything that is required works here.", "2 of 3 were not tried."]
+    assert lines[-2:] == ["Ready: everything that is needed works here.", "2 of 3 were not tested."]
 
 
 def test_the_text_says_a_long_reason_once_and_not_all_of_it() -> None:
     reason = " ".join(["because"] * 60)
     checks = [Check(name, False, reason, "mend", required=False, group="switch") for name in ("one", "two")]
     lines = list(_lines(checks, 100))
-    assert lines[-4:-2] == ["  no     two  as one", "              mend: mend"]
+    assert lines[-4:-2] == ["  no     two  same as one", "              fix: mend"]
     assert sum(line.count("because") for line in lines) < 45 and lines[-5].endswith("...")
 
 

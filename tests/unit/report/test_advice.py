@@ -78,7 +78,7 @@ def test_an_open_cell_in_a_range_breaks_it() -> None:
 
     advice = advise([study(truth, 10, 5, factors=BY_PAYLOAD)], Settings())
     [rule] = of(advice, "virtio")
-    assert "at payload 500B, 4KiB and 1MiB; neither is shown at payload 64KiB" in rule.sentence
+    assert "at payload 500B, 4KiB and 1MiB; inconclusive at payload 64KiB" in rule.sentence
     [one] = [each for each in advice.open if each.contrast.subject == "virtio"]
     assert one.places == ("payload 64KiB",) and not one.few
 
@@ -134,7 +134,7 @@ def test_no_setting_is_judged_by_looks_or_sessions() -> None:
     by_days = study(lambda testbed, levels: 1.0, 2, 1, factors=factors, data={"sessions": "day"})
     advice = advise([by_days], Settings())
     assert of(advice, "physical", Topic.SETTING) == []
-    assert advice.notes == ("results: nothing is said of offload, as it compares sessions",)
+    assert advice.notes == ("results: no rule about offload, because it compares sessions",)
     [rule] = of(advice, "virtio")
     # Days are what counts, not their ten runs.
     assert rule.runs == (5, 5)
@@ -144,7 +144,7 @@ def test_an_emulated_cpu_is_part_of_the_sentence() -> None:
     emulated = study(boundary, 6, 1, factors=BY_PAYLOAD, cautions={"virtio": ("software_cpu", "TCG")})
     advice = advise([emulated], Settings())
     [rule] = of(advice, "virtio")
-    assert rule.sentence.endswith("(on an emulated CPU: this is about the emulator).")
+    assert rule.sentence.endswith("(on an emulated CPU: this describes the emulator).")
     assert Kind.SOFTWARE_CPU in rule.cautions
     [other] = of(advice, "e1000")
     assert Kind.SOFTWARE_CPU not in other.cautions and "emulat" not in other.sentence
@@ -224,8 +224,8 @@ def test_results_that_contradict_each_other_are_named_first(tmp_path: Path) -> N
     assert (one.source, other.source) == (str(equal), str(half))
     assert dict(one.comparison.cell) == dict(other.comparison.cell) == {"payload": "500B"}
     lines = "\n".join(text(advice))
-    assert lines.index("contradict each other") < lines.index("What stands in for what")
-    assert "requests per second is shown to be equivalent by one and different by another" in " ".join(lines.split())
+    assert lines.index("contradict each other") < lines.index("Which testbed can replace which")
+    assert "requests per second is equivalent in one of the results and different in another" in " ".join(lines.split())
     assert f"$ twinbed passport {equal} {half}" in lines
     for shown in ("\n".join(markdown(advice)), str(page(advice)), json.dumps(document(advice))):
         assert "contradict" in shown and str(equal) in shown and "500B" in shown

@@ -88,7 +88,7 @@ def test_a_licence_is_an_identifier_or_an_address(results: Path, tmp_path: Path,
         # license-url is CFF 1.2.0's key for it.
         assert f'license-url: "{address}"' in archive.read("CITATION.cff").decode().splitlines()
     assert run(["archive", str(results), "-o", str(tmp_path / "none.zip"), "--license", "CC BY: #4"]) == 2
-    assert "no SPDX identifier" in capsys.readouterr().err
+    assert "neither an SPDX identifier" in capsys.readouterr().err
     assert not (tmp_path / "none.zip").exists()
 
 

@@ -1,12 +1,12 @@
-"""Rules of thumb from the results of one or several studies, composed of what ``compare`` and ``capacity`` find.
+"""Rules of thumb from the results of one or several studies, by the analyses ``compare`` and ``capacity``.
 
-In: the tables of each study.  Out: an Advice.  All comparisons, of testbeds with their reference and of levels of settings
-with the first, are one family (``analyses.compare.claims``); objectives of how many fit get their share of the error by
-Bonferroni, in two tests each (keeps, fails). So the chance that any rule that is given is wrong is at most ``error``.  What
-counts is how much could have been said, not how much is: what is asked for has to be chosen before one looks.
+In: the tables of each study.  Out: an Advice.  Comparisons of testbeds with the reference and of settings' levels with the
+first level are one family (``analyses.compare.claims``). Objectives of how many fit get a share of the error by Bonferroni, in
+two tests each (keeps, fails). So the chance that any printed rule is wrong is at most ``error``. All rules that were tested
+count, not only those that are printed: options have to be chosen before the results are seen.
 
-Limits: what the workload asks for (the payload) is the question, and its effect no advice. Of studies that were looked at
-before their end, or that compare sessions, nothing is said of settings: their tests are not for that.
+Limits: the workload's own settings (the payload) are the question, so their effect is no advice. Studies with interim analyses
+or sessions give no rule about settings, since their tests do not cover it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from twinbed.show.words import metric_title
 
 
 def advise(sources: Sequence[Tables], asked: Settings, executor: Executor | None = None) -> Advice:
-    """What holds together of all of them. ``executor`` judges their comparisons (None: this process). Raises TwinbedError where
-    one has no run."""
+    """Return the rules that hold together for all ``sources``. ``executor`` judges comparisons (None: this process).
+
+    Raises TwinbedError for results without runs."""
     for tables in sources:
         if not tables.records:
-            raise TwinbedError(f"{tables.shown} has no run", advice="`twinbed run` makes runs")
+            raise TwinbedError(f"{tables.shown} has no run", advice="make runs first: twinbed run STUDY")
     studies = [study_of(tables, asked, executor or Here()) for tables in sources]
     held = [each for study in studies for each in study.held]
     bare = [each for _, each in held]
@@ -70,11 +71,11 @@ def advise(sources: Sequence[Tables], asked: Settings, executor: Executor | None
 
 
 def _statements(study: Study, held: Sequence[Held], asked: Settings) -> Iterator[Statement]:
-    """A sentence for all metrics that it is said of with the same words."""
+    """Yield a sentence for all metrics to which the same words apply."""
     by_metric: dict[tuple[Contrast, str], list[Series]] = {}
     for each in series(held, study.axis, study.varying):
         by_metric.setdefault((each.contrast, each.cells[0].place), []).append(each)
-    said: dict[tuple[Contrast, Said], list[tuple[Sequence[Series], Sequence[Comparison]]]] = {}
+    alike_metrics: dict[tuple[Contrast, Said], list[tuple[Sequence[Series], Sequence[Comparison]]]] = {}
     for (contrast, _), of_metric in by_metric.items():
         alike: dict[tuple[tuple[str, Verdict], ...], list[Series]] = {}
         for each in of_metric:
@@ -82,8 +83,8 @@ def _statements(study: Study, held: Sequence[Held], asked: Settings) -> Iterator
         for group in alike.values():
             shown = [cell for each in group for cell in each.cells if cell.verdict is not Verdict.INCONCLUSIVE]
             if shown:
-                said.setdefault((contrast, said_of(group, len(of_metric))), []).append((group, shown))
-    for (contrast, (_, every, *_rest)), metrics in said.items():
+                alike_metrics.setdefault((contrast, said_of(group, len(of_metric))), []).append((group, shown))
+    for (contrast, (_, every, *_rest)), metrics in alike_metrics.items():
         rules = tuple(_rule(contrast, sentence([group], every), shown, asked) for group, shown in metrics)
         names = [shown[0].metric for _, shown in metrics]
         text = sentence([group for group, _ in metrics], every)
@@ -105,7 +106,7 @@ def _rule(contrast: Contrast, text: str, shown: Sequence[Comparison], asked: Set
         runs=(min(counts), max(counts)),
         within=_span(within),
         beyond=_span(beyond),
-        # Of each cell that which its verdict rests on.
+        # The p-value that each verdict rests on.
         p_value=max([each.p_equivalent or 0.0 for each in within] + [each.p_different or 0.0 for each in beyond]),
         cautions=kinds(shown),
         command=_command(contrast, [shown[0].metric], asked),

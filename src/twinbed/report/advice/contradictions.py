@@ -1,8 +1,8 @@
-"""Results that contradict each other: of the same contrast, metric and workload one shows equivalence, another a difference.
+"""Finds results that contradict each other: for the same contrast, metric and workload, one is equivalent, another different.
 
-Both hold at the level of all advice, so that chance is hardly why: something that neither study varies differs between them,
-such as a kernel, a machine or an image.  The same workload is one of the same kind and settings, but for how long it runs;
-factors that both studies vary are at the same level.  Names of testbeds are taken for what they say.
+Both hold at the level of all advice, so that chance is an unlikely reason. Something that neither study varies differs between
+them, such as a kernel, a machine or an image. A workload is the same if kind and settings are, except how long it runs. Factors
+that both studies vary have the same level. Testbeds are identified by name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Shown:
 
 
 def contradictions(of_sources: Sequence[tuple[Tables, Sequence[tuple[Contrast, Comparison]]]]) -> Iterator[Contradiction]:
-    """Of each results folder what is shown of it; in their order."""
+    """Yield the contradictions between results folders, each given with its comparisons."""
     within: dict[tuple[Contrast, str, str], list[_Shown]] = {}
     beyond: dict[tuple[Contrast, str, str], list[_Shown]] = {}
     for tables, held in of_sources:
@@ -49,7 +49,7 @@ def contradictions(of_sources: Sequence[tuple[Tables, Sequence[tuple[Contrast, C
 
 
 def _workload(tables: Tables, comparison: Comparison) -> str:
-    """What was asked of hosts in a cell, as text."""
+    """Return the workload of a cell as text."""
     for record in tables.records:
         if all(record.levels.get(name) == level for name, level in comparison.cell.items() if name in record.levels):
             own = {name: value for name, value in record.settings["workload"].items() if name not in LENGTH}
@@ -67,5 +67,4 @@ def _agree(one: Comparison, other: Comparison) -> bool:
 
 
 def _evidence(side: Sequence[_Shown]) -> tuple[Evidence, ...]:
-    """Each once."""
     return tuple({id(each.comparison): Evidence(each.contrast.source, each.comparison) for each in side}.values())

@@ -1,4 +1,4 @@
-"""How many fit, as rules: what the analysis ``scaling`` finds, at a level of its own."""
+"""Rules about how many fit, from the analysis ``scaling`` at a level of their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from twinbed.show.words import cell_title, heading
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """One objective of one combination of levels, with what is known of it."""
+    """One objective at one combination of levels, with its statement."""
 
     group: LevelScaling
     statement: Statement
@@ -27,13 +27,13 @@ class Objective:
 
     @property
     def settled(self) -> bool:
-        """Whether more is shown than that one alone is one."""
+        """Tell whether the data show more than the trivial: one pair keeps a share of one pair."""
         kept = self.statement.keeps or 0
         return self.statement.decided and (kept > (1 if self.statement.of_one else 0) or self.statement.fails is not None)
 
     @property
     def counted(self) -> list[int]:
-        """Runs at each number that the statement rests on."""
+        """Runs at each number of pairs that the statement rests on."""
         last = max(self.statement.keeps or 0, self.statement.fails or 0)
         return [point.runs for point in self.group.points if point.n <= last]
 
@@ -43,7 +43,7 @@ class Objective:
 
 
 def objectives(tables: Tables, confidence: float | None) -> Sequence[Objective]:
-    """Each one at ``confidence``; nothing where the number of pairs does not vary, or a study was looked at before its end."""
+    """Return the objectives at ``confidence``; none with interim analyses, or where the number of pairs does not vary."""
     found = None if tables.outline.interim is not None else scaling(tables, confidence)
     if found is None:
         return ()
@@ -51,7 +51,7 @@ def objectives(tables: Tables, confidence: float | None) -> Sequence[Objective]:
 
 
 def rules_of(tables: Tables, result: Comparisons, found: Iterable[Objective]) -> Iterator[Rule]:
-    """A rule for each objective of which something is shown."""
+    """Yield a rule for each objective that the data decide."""
     for each in found:
         if not each.settled:
             continue

@@ -1,4 +1,4 @@
-"""What is not advised, and about how many replicates would settle it (``design.replicates``), at the level of the next step
+"""Inconclusive comparisons, and how many replicates would decide them (``design.replicates``), at the level of the next step
 of Holm's correction and with 80 % power."""
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from twinbed.report.advice.result import Contrast, Open
 from twinbed.report.advice.study import Held
 from twinbed.show.words import cell_title, metric_title
 
-NEAR = "the ratio is too near the margin for any number of runs"
+NEAR = "no number of runs decides: the ratio is too near the margin"
 
 
 def undecided(held: Sequence[Held], found: Decided) -> Iterator[Open]:
-    """A contrast and metric each that has a cell without a verdict."""
+    """Yield each contrast and metric with an inconclusive cell."""
     groups: dict[tuple[Contrast, str], list[Comparison]] = {}
     for contrast, each in held:
         if each.verdict is Verdict.INCONCLUSIVE:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
+from twinbed.model.amount import amount
 from twinbed.render.document import document
 from twinbed.render.html import html, notes
 from twinbed.report.advice.result import Advice, Contradiction, Contrast, Open, Statement, Topic
@@ -15,7 +16,7 @@ from twinbed.show.words import heading
 
 
 def page(advice: Advice) -> Markup:
-    """The whole page."""
+    """Return the whole page."""
     header = html(
         '<header><p class="kicker">Advice</p><h1>Rules of thumb</h1><p class="lede">{}</p>{}</header>',
         lede(advice),
@@ -39,13 +40,13 @@ def page(advice: Advice) -> Markup:
 
 
 def _open(advice: Advice) -> Iterator[Markup]:
-    """What is open of each contrast, collapsed: there may be hundreds."""
+    """Yield the inconclusive metrics of each contrast, collapsed: there may be hundreds."""
     together: dict[Contrast, list[Open]] = {}
     for each in advice.open:
         together.setdefault(each.contrast, []).append(each)
-    for contrast, of in together.items():
-        said = f"{contrast_text(contrast)}: {len(of)} metric{'' if len(of) == 1 else 's'}"
-        yield html("<details><summary>{}</summary>{}</details>", said, notes([f"{open_text(each)}." for each in of]))
+    for contrast, members in together.items():
+        title = f"{contrast_text(contrast)}: {amount(len(members), 'metric')}"
+        yield html("<details><summary>{}</summary>{}</details>", title, notes([f"{open_text(each)}." for each in members]))
 
 
 def _contradiction(found: Contradiction) -> Markup:

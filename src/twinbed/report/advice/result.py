@@ -1,4 +1,4 @@
-"""What ``advise`` gives: rules of thumb with their evidence, which metrics to trust, and what is still open."""
+"""The result of ``advise``: rules of thumb with evidence, metrics to trust, and inconclusive comparisons."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from twinbed.model.comparison import Comparison
 
 
 class Topic(StrEnum):
-    """What a rule is about."""
+    """The subject of a rule."""
 
     STANDS_IN = "stands in"
-    """Where one testbed may be taken for another, and where not."""
+    """Where one testbed can replace another, and where not."""
     SETTING = "setting"
-    """What a setting does on a testbed."""
+    """The effect of a setting on a testbed."""
     FITS = "fits"
     """How many fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """What is held against what."""
+    """A testbed and its reference, or two levels of a setting."""
 
     source: str
     """The results, as the user knows them."""
@@ -30,7 +30,7 @@ class Contrast:
     """The testbed, or the level of a setting: ``offload off``."""
     against: str
     testbed: str = ""
-    """Where a setting was varied; empty for a testbed against the reference."""
+    """The testbed on which a setting varied; empty for a testbed and its reference."""
     factor: str = ""
 
     @property
@@ -40,8 +40,9 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Cells of one verdict: the least and the largest estimate, and the bounds that hold all of their intervals. Of ratios, or
-    where a scale has none, of effects. None where there are no bounds."""
+    """Cells of one verdict: the smallest and largest estimate, and limits that cover their confidence intervals (None without).
+
+    The values are ratios, or effects where a scale has no ratio."""
 
     cells: int
     least: float
@@ -52,7 +53,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of thumb. All that are given hold together, at the stated error."""
+    """One rule of thumb. All rules hold together, at the stated error."""
 
     topic: Topic
     sentence: str
@@ -69,9 +70,9 @@ class Rule:
     within: Span | None
     """The cells that are shown to be equivalent."""
     beyond: Span | None
-    """Those that are shown to differ."""
+    """The cells that are shown to differ."""
     p_value: float | None
-    """The largest of the cells', corrected over all that was tested; None of how many fit, whose tests have their own share."""
+    """The largest p-value of the cells, corrected for all tests; None for how many fit, which has its own share."""
     cautions: tuple[Kind, ...]
     command: str
     """Shows more."""
@@ -80,12 +81,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is said in one sentence: the same of one or several metrics."""
+    """One sentence about one or several metrics."""
 
     topic: Topic
     sentence: str
     rules: tuple[Rule, ...]
-    """One a metric."""
+    """One for each metric."""
     command: str
     """Shows more."""
 
@@ -96,7 +97,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one of the results shows."""
+    """A comparison in one results folder."""
 
     source: str
     comparison: Comparison
@@ -137,24 +138,24 @@ class Trusted:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """What is not advised, and what would settle it."""
+    """An inconclusive metric, and how many replicates would decide it."""
 
     contrast: Contrast
     metric: str
     places: tuple[str, ...]
-    """The cells that are open; empty texts where there is one alone."""
+    """The inconclusive cells; empty texts where there is only one cell."""
     runs: int
-    """The least there are, on the side that has fewer."""
+    """The fewest runs of a cell, on the side with fewer."""
     few: bool
-    """Whether there are too few to conclude from."""
+    """True with too few runs for any verdict."""
     replicates: int | None
-    """About how many of each cell would settle all of those that replicates settle; None where none would."""
+    """About how many replicates of each cell decide all cells that replicates can decide; None without such cells."""
     first: int | None
-    """About how many would settle the one that needs fewest."""
+    """About how many decide the cell that needs fewest."""
     never: int
-    """Cells that no reasonable number settles."""
+    """Cells that no reasonable number decides."""
     reason: str
-    """Why of those."""
+    """The reason for these cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,27 +167,27 @@ class Basis:
     runs: int
     reference: str | None
     unreal: tuple[str, ...]
-    """Which testbeds are no machines, and what they are."""
+    """Testbeds that are no machines, with what they are."""
     margin: float
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """All of it."""
+    """Everything that ``advise`` prints."""
 
     bases: tuple[Basis, ...]
     statements: tuple[Statement, ...]
     trusted: tuple[Trusted, ...]
     open: tuple[Open, ...]
     error: float
-    """The chance that any rule is wrong, at most."""
+    """The largest chance that any rule is wrong."""
     tested: int
     """Comparisons and objectives that the error is spread over."""
     notes: tuple[str, ...] = ()
-    """What could not be asked, and why."""
+    """Questions that the results cannot answer, with the reason."""
     contradictions: tuple[Contradiction, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Each metric by itself."""
+        """The rules of single metrics."""
         return tuple(rule for each in self.statements for rule in each.rules)

@@ -12,7 +12,7 @@ from twinbed.report.advice.text import bases
 
 
 def rows(advice: Advice) -> list[dict[str, Json]]:
-    """One a rule."""
+    """Return a row for each rule."""
     return [
         {
             "topic": str(rule.topic),
@@ -36,7 +36,7 @@ def rows(advice: Advice) -> list[dict[str, Json]]:
 
 
 def document(advice: Advice) -> Mapping[str, Json]:
-    """All of it."""
+    """Return everything as JSON."""
     return {
         "error": advice.error,
         "tested": advice.tested,

@@ -1,9 +1,8 @@
 """Comparisons along one ordered factor, such as the payload, and the pattern of their verdicts.
 
-A range, "from P on" or "up to P", is said only where all cells that are shown to be equivalent are two or more without a gap,
-at one end of the axis.  It holds if each of its cells does (intersection-union: ``analyses.compare.claims``), and says
-nothing of what lies between or beyond the levels that were measured.  Verdicts in any other order, equivalent here and there,
-make no range.
+A range, "from P on" or "up to P", needs two or more equivalent cells without a gap at one end of the axis. It holds if each of
+its cells holds (intersection-union: ``analyses.compare.claims``), and only for the levels that were measured. Verdicts in any
+other order make no range.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ class Series:
 
     @property
     def pattern(self) -> tuple[tuple[str, Verdict], ...]:
-        """(level, verdict): equal for series that one sentence is said of."""
+        """(level, verdict): equal for series that one sentence describes."""
         return tuple((level_of(each, self.axis), each.verdict) for each in self.cells)
 
     @property
     def range(self) -> Range:
-        """Where it is shown to be equivalent."""
+        """Where the series is shown to be equivalent."""
         return range_of([each.verdict for each in self.cells])
 
 
@@ -55,7 +54,7 @@ def level_of(comparison: Comparison, axis: str | None) -> str:
 
 
 def range_of(verdicts: Sequence[Verdict]) -> Range:
-    """Of verdicts in the order of the axis."""
+    """Return the range of verdicts in the order of the axis."""
     within = [verdict is Verdict.EQUIVALENT for verdict in verdicts]
     count = sum(within)
     if count == len(within):
@@ -70,7 +69,7 @@ def range_of(verdicts: Sequence[Verdict]) -> Range:
 def series(
     comparisons: Sequence[tuple[Contrast, Comparison]], axis: str | None, varying: Mapping[str, Sequence[Level]]
 ) -> list[Series]:
-    """The comparisons of one results folder, by contrast, metric and the levels of all factors but the axis."""
+    """Group the comparisons of one results folder by contrast, metric and the levels of all factors except the axis."""
     groups: dict[tuple[Contrast, str, str | None, Levels], list[Comparison]] = {}
     for contrast, each in comparisons:
         own = axis if axis in each.cell else None

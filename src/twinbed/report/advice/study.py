@@ -1,4 +1,4 @@
-"""What of one study is held against what: testbeds against the reference, and the levels of its settings against the first."""
+"""The comparisons of one study: testbeds with the reference, and levels of settings with the first level."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ Held = tuple[Contrast, Comparison]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is asked."""
+    """The options of ``advise``."""
 
     margin: float | None = None
-    """None takes each study's."""
+    """None: each study's own."""
     error: float = 0.05
     everything: bool = False
     """Every metric, not only the headlines."""
     reference: str | None = None
-    """As the user gave it: for the commands that show more."""
+    """As the user gave it, for the commands that show more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One results folder; the verdicts of ``held`` are not yet those that hold together."""
+    """One results folder. The verdicts of ``held`` are not yet corrected for all studies."""
 
     tables: Tables
     result: Comparisons
     margin: float
     varying: Mapping[str, Sequence[Level]]
-    """Factor -> its levels, in the order of the study, of those that vary but the testbed."""
+    """Each factor that varies, except the testbed, with its levels in the order of the study."""
     axis: str | None
-    """The factor along which ranges are told."""
+    """The factor along which ranges are described."""
     held: tuple[Held, ...]
 
     @property
@@ -56,18 +56,18 @@ class Study:
 
     @property
     def notes(self) -> Iterator[str]:
-        """What could not be asked, and why."""
+        """Questions that the results cannot answer, with the reason."""
         outline = self.tables.outline
         if not self.result.comparisons:
-            yield f"{self.tables.shown}: no testbed is held against another"
+            yield f"{self.tables.shown} has no two testbeds to compare"
         settings = [name for name in self.varying if not is_question(self.tables, name)]
         if settings and not _tells_of_settings(self.tables):
-            why = "its results were looked at before its end" if outline.interim is not None else "it compares sessions"
-            yield f"{self.tables.shown}: nothing is said of {', '.join(settings)}, as {why}"
+            why = "the study had interim analyses" if outline.interim is not None else "it compares sessions"
+            yield f"{self.tables.shown}: no rule about {', '.join(settings)}, because {why}"
 
 
 def study_of(tables: Tables, asked: Settings, executor: Executor) -> Study:
-    """All that could be said of it."""
+    """Compare everything in a results folder that rules can be about."""
     margin = asked.margin if asked.margin is not None else tables.outline.margin
     result = compare.run_on(executor, tables, CompareParams(margin=margin, confidence=1 - asked.error))
     varying = _varying(tables)
@@ -84,7 +84,7 @@ def study_of(tables: Tables, asked: Settings, executor: Executor) -> Study:
 
 
 def _tells_of_settings(tables: Tables) -> bool:
-    """Whether runs are independent, and their number did not depend on what they gave."""
+    """Return whether runs are independent, and their number did not depend on their values."""
     return tables.outline.interim is None and not tables.outline.data.get("sessions")
 
 
@@ -104,8 +104,9 @@ def _varying(tables: Tables) -> dict[str, list[Level]]:
 
 
 def is_question(tables: Tables, factor: str) -> bool:
-    """Whether a factor is what is asked of testbeds, not how they are made: a setting of the workload, or the number of
-    pairs. Of files measured elsewhere nobody knows; what has an order is taken for the workload's there."""
+    """Return whether a factor belongs to the workload (or is the number of pairs), not to how testbeds are made.
+
+    Imported files do not say; there a factor with an order counts as the workload's."""
     workload = tables.records[0].settings["workload"]
     path, _, name = factor.rpartition(".")
     if factor == of_pairs(varied_numbers(tables)) or path.partition(".")[0] == "workload" or (not path and name in workload):
@@ -114,7 +115,7 @@ def is_question(tables: Tables, factor: str) -> bool:
 
 
 def _unreal(tables: Tables) -> Iterator[str]:
-    """Testbeds that are no machines."""
+    """Yield the testbeds that are no machines."""
     of_kinds: dict[str, dict[str, None]] = {}
     order = tables.outline.testbeds
     for record in sorted(tables.records, key=lambda record: order.index(str(record.settings["testbed"]["name"]))):

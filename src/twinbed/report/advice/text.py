@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from twinbed.model.amount import amount
 from twinbed.render.markdown import code, plain, table
 from twinbed.render.tabular import Tabular
 from twinbed.report.advice.result import Advice, Contradiction, Count, Statement, Topic, Trusted
@@ -16,17 +17,17 @@ from twinbed.show.words import LAYERS, heading
 
 WIDTH = 80
 TITLES = {
-    Topic.STANDS_IN: "What stands in for what",
-    Topic.SETTING: "What settings do",
+    Topic.STANDS_IN: "Which testbed can replace which",
+    Topic.SETTING: "Effects of settings",
     Topic.FITS: "How many fit",
 }
 CONTRADICTIONS = "Results that contradict each other"
-TRUST, OPEN = "Which metrics to trust", "Not settled, and what would settle it"
-NOTHING = "No advice: nothing is shown of these results. What is open says what would settle it."
+TRUST, OPEN = "Metrics to trust", "Inconclusive, and what would decide"
+NOTHING = "No advice: these results prove no rule. The list below shows how many runs would decide."
 
 
 def text(advice: Advice) -> Iterator[str]:
-    """Its lines."""
+    """Yield the lines of the text."""
     yield from _wrapped(lede(advice))
     for note in (*bases(advice), *advice.notes):
         yield from _wrapped(f"{note}.", "- ", "  ")
@@ -64,7 +65,7 @@ def text(advice: Advice) -> Iterator[str]:
 
 
 def markdown(advice: Advice) -> Iterator[str]:
-    """Its lines."""
+    """Yield the lines of the Markdown."""
     yield from ("# Advice", "", plain(lede(advice)), "")
     yield from (f"- {plain(note)}." for note in (*bases(advice), *advice.notes))
     if advice.contradictions:
@@ -89,47 +90,47 @@ def markdown(advice: Advice) -> Iterator[str]:
 
 
 def lede(advice: Advice) -> str:
-    """How sure all of it is."""
+    """Return the first sentences: how many rules, and how sure they are."""
     count = len(advice.statements)
-    first = f"{count} rule{'' if count == 1 else 's'} of thumb" if count else NOTHING
     if not count:
-        return first
+        return NOTHING
     return (
-        f"{first}. That any of them is wrong has a chance of at most {share(advice.error)}, corrected over the {advice.tested} "
-        "comparisons and objectives that were tested. In brackets: bounds that hold the interval of every cell that is meant."
+        f"{amount(count, 'rule of thumb', 'rules of thumb')}. The chance that any rule here is wrong is at most "
+        f"{share(advice.error)} (corrected for {advice.tested} tests). Limits in brackets cover the confidence intervals "
+        "of all cells of a rule."
     )
 
 
 def bases(advice: Advice) -> Iterator[str]:
-    """What each of the results is, and what of it is no machine."""
+    """Yield a line for each of the results, and its testbeds that are no machines."""
     for each in advice.bases:
-        against = f", held against {each.reference}" if each.reference else ""
+        against = f", compared with {each.reference}" if each.reference else ""
         yield f"{each.source}: {each.study}, {each.runs} runs{against}; margin {share(each.margin)}"
         yield from each.unreal
 
 
 def details(statement: Statement) -> Iterator[str]:
-    """Evidence, of several metrics that of each, and what weighs on it."""
+    """Yield the evidence of each metric, and the cautions."""
     alike: dict[str, list[str]] = {}
     for rule in statement.rules:
         alike.setdefault(evidence(rule), []).append(metric_of(rule))
-    for said, metrics in alike.items():
-        yield f"{joined(metrics)}: {said}" if len(statement.rules) > 1 else said
+    for shown, metrics in alike.items():
+        yield f"{joined(metrics)}: {shown}" if len(statement.rules) > 1 else shown
     if statement.cautions:
         yield f"cautions: {'; '.join(kind.meaning for kind in statement.cautions)}"
 
 
 def passport_command(found: Contradiction) -> str:
-    """Shows what differs between both results."""
+    """Return the command that shows what differs between both results."""
     return f"twinbed passport {shlex.quote(found.equivalent[0].source)} {shlex.quote(found.different[0].source)}"
 
 
 def trusted_text(each: Trusted) -> str:
-    """``in all cells: requests per second; in some: packets per request (2 of 6); never shown: jitter (3 of 3 differ)``"""
+    """Return such as ``in all cells: requests per second; in some: packets per request (2 of 6); in none: jitter``."""
     return "; ".join(f"{name}: {', '.join(counts)}" for name, counts in zip(GRADES, _graded(each), strict=True) if counts)
 
 
-GRADES = ("in all cells", "in some", "never shown")
+GRADES = ("in all cells", "in some cells", "in no cell")
 
 
 def _graded(each: Trusted) -> tuple[list[str], list[str], list[str]]:
@@ -158,7 +159,7 @@ def _layer(each: Trusted) -> str:
 
 
 def trust_table(trusted: Sequence[Trusted]) -> Tabular:
-    """A row a testbed and layer, with the results where there are several."""
+    """Return a row for each testbed and layer, with the results where there are several."""
     several = len({each.source for each in trusted}) > 1
     rows = (
         (
@@ -171,7 +172,7 @@ def trust_table(trusted: Sequence[Trusted]) -> Tabular:
         for each in trusted
     )
     heads = (*(["Results"] if several else ()), "Testbed", "Against", "Layer", *(heading(name) for name in GRADES))
-    return Tabular(TRUST, "Cells in which each metric is shown to be equivalent.", heads, tuple(rows), texts=len(heads))
+    return Tabular(TRUST, "Cells in which each metric is equivalent.", heads, tuple(rows), texts=len(heads))
 
 
 def _wrapped(line: str, first: str = "", rest: str = "") -> list[str]:

@@ -18,19 +18,20 @@ from twinbed.show.quantities import share
 from twinbed.show.words import cell_title, heading, metric_title, p_text
 
 ABOUT: Mapping[Kind, str] = {
-    Kind.SOFTWARE_CPU: "on an emulated CPU: this is about the emulator",
-    Kind.MODELLED: "of a model: this is about the model",
+    Kind.SOFTWARE_CPU: "on an emulated CPU: this describes the emulator",
+    Kind.MODELLED: "of a model: this describes the model",
 }
-"""What a sentence says of cautions that change what it is about."""
+"""Words for cautions that change the subject of a sentence."""
 
 
 Said = tuple[tuple[Levels, ...], int, str, str, tuple[object, ...]]
-"""What a sentence says of a metric but for its name and amounts: combinations of levels, of how many there are, the axis,
-how near is near, and the pattern of verdicts with what they are about."""
+"""A sentence about a metric without its name and amounts.
+
+It has combinations of levels and their number, the axis, the margin, and the pattern of verdicts with their subject."""
 
 
 def said_of(alike: Sequence[Series], every: int) -> Said:
-    """Equal for metrics that one sentence may be said of."""
+    """Return a key that is equal for metrics that one sentence may describe."""
     first = alike[0]
     near = [_near(each) for each in first.cells if each.verdict is Verdict.EQUIVALENT][:1]
     about = tuple(kind for kind in kinds(_cells(alike)) if kind in ABOUT)
@@ -38,8 +39,8 @@ def said_of(alike: Sequence[Series], every: int) -> Said:
 
 
 def sentence(metrics: Sequence[Sequence[Series]], every: int) -> str:
-    """Of each metric the series whose patterns are the same, alike for all metrics (``said_of``); ``every`` is how many series
-    the contrast has of one."""
+    """Return the sentence about the series of each metric, which are alike (``said_of``). ``every`` is how many series a metric
+    of the contrast has."""
     alike = metrics[0]
     first = alike[0]
     subject = f"{first.contrast.subject} gives"
@@ -110,7 +111,7 @@ def _beyond(metrics: Sequence[Sequence[Series]]) -> Iterator[str]:
 def _undecided(series: Series) -> Iterator[str]:
     cells = [each for each in series.cells if each.verdict is Verdict.INCONCLUSIVE]
     if cells:
-        yield f"neither is shown{_at_levels(series, cells)}"
+        yield f"inconclusive{_at_levels(series, cells)}"
 
 
 def _at_levels(series: Series, cells: Sequence[Comparison]) -> str:
@@ -124,16 +125,16 @@ def _at_levels(series: Series, cells: Sequence[Comparison]) -> str:
 
 
 def _amount(cells: Sequence[Comparison]) -> str:
-    """``0.61 to 0.73 of``, ``2.1 times``; on scales without ratios what is held against the margin, with ``against``."""
+    """Return such as ``0.61 to 0.73 of`` or ``2.1 times``; on scales without ratios, the effect."""
     ratios = [each.ratio for each in cells]
     if any(each is None for each in ratios):
-        return f"what differs ({joined([held(each) for each in cells])}) from"
+        return f"different ({joined([held(each) for each in cells])}) from"
     low, high = min(filter(None, ratios), default=0.0), max(filter(None, ratios), default=0.0)
     return f"{numbers(low, high)} {'of' if high < 1 else 'times'}"
 
 
 def numbers(low: float, high: float) -> str:
-    """``0.61 to 0.73``, or one number where both are the same to its digits."""
+    """Return such as ``0.61 to 0.73``, or one number if both have the same digits."""
     ends = list(dict.fromkeys(_ratio(each) for each in (low, high)))
     return " to ".join(ends)
 
@@ -155,7 +156,7 @@ def _metric(each: Comparison) -> str:
 
 
 def metric_of(rule: Rule) -> str:
-    """In words, with its place."""
+    """Return the metric of a rule in words, with its place."""
     return _metric(rule.comparisons[0]) if rule.comparisons else rule.metric
 
 
@@ -164,17 +165,17 @@ def _short(factor: str) -> str:
 
 
 def kinds(cells: Sequence[Comparison]) -> tuple[Kind, ...]:
-    """What weighs on any of them, each once."""
+    """Return the cautions of all cells, each once."""
     return tuple(dict.fromkeys(caution.kind for each in cells for caution in each.cautions))
 
 
 def evidence(rule: Rule) -> str:
-    """``ratio 0.98 to 1.02 [0.95, 1.05] in 3 cells; 0.61 to 0.73 [0.58, 0.76] in 2; 10 runs of each; p 0.012``"""
+    """Return such as ``ratio 0.98 to 1.02 [0.95, 1.05] in 3 cells; 10 runs on each side; p 0.012``."""
     parts = [_span(each) for each in (rule.within, rule.beyond) if each is not None]
     effect = rule.comparisons[0].effect if rule.comparisons else None
     parts[:1] = [f"{effect.name.replace('_', ' ') if effect else 'ratio'} {each}" for each in parts[:1]]
     least, most = rule.runs
-    of = "of each side" if rule.topic is not Topic.FITS else f"at each of {rule.cells} numbers"
+    of = "on each side" if rule.topic is not Topic.FITS else f"at each of {rule.cells} numbers of pairs"
     parts.append(f"{least if least == most else f'{least} to {most}'} runs {of}")
     if rule.p_value is not None:
         shown = p_text(rule.p_value)
@@ -188,42 +189,42 @@ def _span(span: Span) -> str:
 
 
 def contradiction_texts(each: Contradiction) -> tuple[str, ...]:
-    """What contradicts, and the evidence of all."""
+    """Return the contradiction in a sentence, and its evidence."""
     metric = _metric(each.equivalent[0].comparison)
     return (
-        f"{contrast_text(each.contrast)}: {metric} is shown to be equivalent by one and different by another: something "
-        "that neither varies differs between them",
+        f"{contrast_text(each.contrast)}: {metric} is equivalent in one of the results and different in another. Something "
+        "that neither study varies differs between them",
         *(_shown_by(one, "equivalent") for one in each.equivalent),
         *(_shown_by(one, "different") for one in each.different),
     )
 
 
 def _shown_by(evidence: Evidence, verdict: str) -> str:
-    """``results/a: equivalent at payload 500B, ratio 1.01 [0.99, 1.03], 10 runs of each side``"""
+    """Return such as ``results/a: equivalent at payload 500B, ratio 1.01 [0.99, 1.03], 10 runs on each side``."""
     of = evidence.comparison
     where = f" at {cell_title(of.cell)}" if of.cell else ""
     effect = of.effect.name.replace("_", " ") if of.effect else "ratio"
     value, interval = (of.effect.value, of.effect.interval) if of.effect else (of.ratio, of.ratio_interval)
     bounds = f" [{_ratio(interval.low)}, {_ratio(interval.high)}]" if interval is not None else ""
     amount = "" if value is None else f", {effect} {_ratio(value)}{bounds}"
-    return f"{evidence.source}: {verdict}{where}{amount}, {values(of)} runs of each side"
+    return f"{evidence.source}: {verdict}{where}{amount}, {values(of)} runs on each side"
 
 
 def contrast_text(contrast: Contrast) -> str:
-    """``virtio against physical``, ``offload off against offload on, on virtio``."""
+    """Return such as ``virtio against physical``, ``offload off against offload on, on virtio``."""
     return f"{contrast.subject} against {contrast.against}{f', on {contrast.testbed}' if contrast.testbed else ''}"
 
 
 def open_text(each: Open) -> str:
-    """What would settle it."""
+    """Return a line about an inconclusive metric and what would decide it."""
     places = [place for place in each.places if place]
     where = f" ({_few_of(places)})" if places else ""
-    now = f"{each.runs} run{'' if each.runs == 1 else 's'} now" + (", too few to conclude from" if each.few else "")
+    now = f"{each.runs} run{'' if each.runs == 1 else 's'} now" + (", too few for a verdict" if each.few else "")
     if each.replicates is None:
         return f"{each.metric}{where}: {now}; {each.reason}"
-    first = f"{each.first} of each cell would settle the first, " if each.first != each.replicates else ""
+    first = f"{each.first} runs of each cell would decide the first, " if each.first != each.replicates else ""
     also = f"; in {each.never} cell{'s' if each.never > 1 else ''} {each.reason}" if each.never else ""
-    what = "all" if first else "of each cell would settle it"
+    what = "all" if first else "runs of each cell would decide"
     return f"{each.metric}{where}: {now}; about {first}{each.replicates} {what}{also}"
 
 

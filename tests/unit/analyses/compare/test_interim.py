@@ -275,7 +275,7 @@ def test_a_budget_too_small_for_any_look_says_so(results: Results, monkeypatch: 
 
 
 def test_a_plan_does_not_change_after_a_look(decided: Results) -> None:
-    with pytest.raises(TwinbedError, match="looks were taken with replicates from 5 to 30, not from 5 to 40"):
+    with pytest.raises(TwinbedError, match="used replicates from 5 to 30, not from 5 to 40"):
         decided.carry(study(STUDY, "replicates.most=40"))
 
 
