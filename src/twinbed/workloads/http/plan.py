@@ -15,6 +15,7 @@ from twinbed.contracts.workload import WorkloadPlan
 from twinbed.workloads.http.params import HttpParams
 
 ROOT = "/run/www"
+PID_FILE = "/run/twinbed-nginx.pid"
 KEY = "/run/twinbed-http.key"
 CERTIFICATE = "/run/twinbed-http.crt"
 CONFIGURATION = "{artifacts}/nginx.conf"
@@ -51,7 +52,7 @@ def configuration(params: HttpParams) -> bytes:
 daemon off;
 master_process off;
 user root root;
-pid /run/twinbed-nginx.pid;
+pid {PID_FILE};
 events {{
   worker_connections 4096;
 }}
