@@ -60,7 +60,7 @@ for line in sys.stdin:
         lives(*line.strip().split(","))
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""Run twinbed in a process of its own for each line of input. The process ends itself by SIGKILL before or after the nth of those
+"""Run twinbed in a process of its own for each line of input. The process ends itself by SIGKILL before or after the nth of
 calls of a method of its results folder whose arguments have a word. Its exit code is a line of output."""
 
 
