@@ -130,12 +130,16 @@ def test_hosts_reach_each_other_through_the_switch_only(bed: Bed) -> None:
 
 @pytest.mark.parametrize("driver", REAL)
 def test_settings_reach_the_hosts(
-    driver: str, site: Callable[..., Site], settings: Callable[[str], dict[str, Any]], request: pytest.FixtureRequest
+    driver: str, site: Callable[..., Site], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     topology = Topology(link=Link(rate=123_000_000, shaper="tbf", burst=200_000, mtu=1400))
-    needed = settings(driver)
-    request.getfixturevalue("leaves_nothing")
-    with bed_of(driver, site(), topology, offload="off", congestion_control="reno", **needed) as bed:
+    with contextlib.ExitStack() as stack:
+        # The bed of all tests may have a lease of the other two machines.
+        own = machines(tmp_path_factory.mktemp("own")) if driver == "remote" else None
+        needed = stack.enter_context(own).settings() if own else {}
+        request.getfixturevalue("leaves_nothing")
+        asked = {"offload": "off", "congestion_control": "reno", **needed}
+        bed = stack.enter_context(bed_of(driver, site(), topology, **asked))
         assert [item for item in bed.applied if not item.agrees] == []
         found = {(item.subject, item.setting): item.found for item in bed.applied}
         shaper = "p.client" if driver in BUILT else "client"

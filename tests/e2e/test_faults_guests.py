@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from qemu.qmp import QMPClient
 from tests.command import twinbed
-from tests.faults import Carried, Harm, carry, processes
+from tests.faults import Carried, Harm, carry, processes, signal_server
 
 from twinbed.contracts.bed import Bed
 from twinbed.hosts import scratch
@@ -26,7 +26,7 @@ from twinbed.testbeds.qemu import guest
 STUDY = """
 study: faults
 testbeds: {{bed: {{driver: {driver}}}}}
-workload: {{kind: http, duration: {seconds}s, threads: 2}}
+workload: {{kind: http, duration: 1s, threads: 2}}
 instruments: []
 replicates: {replicates}
 """
@@ -41,9 +41,9 @@ def guest_at(end: str, settings: str = "") -> str:
 
 @pytest.fixture
 def study(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> Study:
-    def carried(driver: str, harm: Harm, *, replicates: int = 1, seconds: int = 1, short: bool = False) -> Carried:
-        text = STUDY.format(driver=driver, replicates=replicates, seconds=seconds)
-        return carry(text, tmp_path / "results", image, probe, harm, short=short, fine_s=1.0)
+    def carried(driver: str, harm: Harm, *, replicates: int = 1, short: bool = False) -> Carried:
+        text = STUDY.format(driver=driver, replicates=replicates)
+        return carry(text, tmp_path / "results", image, probe, harm, short=short)
 
     return carried
 
@@ -71,8 +71,7 @@ def test_a_guest_whose_kernel_panics(study: Study) -> None:
     def crash(bed: Bed) -> None:
         bed.hosts["server"].write("/proc/sysrq-trigger", b"c")
 
-    # So long that it is not over before a busy machine comes to the crash.
-    carried = study(guest_at("server"), crash, replicates=2, seconds=6, short=True)
+    carried = study(guest_at("server"), crash, replicates=2, short=True)
     hurt = failed(carried)
     assert hurt["failed_phase"] == "workload"
     assert "server: QEMU ended (exit code 0); its console: Kernel panic - not syncing: sysrq triggered crash" in hurt["reason"]
@@ -92,6 +91,7 @@ def test_an_agent_that_stops_answering(study: Study) -> None:
     """Its programs go on, and only it can end them: the lab does."""
 
     def stop(bed: Bed) -> None:
+        signal_server(bed, "CONT")
         for process in processes("twinbed-probe", "container", "--hostname server", f"{PREFIX}{bed.lab}/"):
             os.kill(process, signal.SIGSTOP)
 
@@ -156,7 +156,7 @@ def test_a_nic_whose_link_goes_down(study: Study) -> None:
             time.sleep(0.05)
         asyncio.run(set_link(monitor, True))
 
-    said = cautioned(study(guest_at("server", ", nic: e1000"), stall, seconds=6), "nic_reset")
+    said = cautioned(study(guest_at("server", ", nic: e1000"), stall), "nic_reset")
     assert said.startswith("server: e1000: eth0 NIC Link is Down")
 
 

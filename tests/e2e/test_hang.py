@@ -21,15 +21,11 @@ from twinbed.model.run import Phase
 STUDY = """
 study: hang
 testbeds: {{bed: {{driver: {driver}}}}}
-workload: {{kind: http, duration: {seconds}s}}
+workload: {{kind: http, duration: 1s}}
 instruments: [packets, counters]
 replicates: 2
 """
 GUEST = "mixed, client: {driver: container}, server: {driver: qemu}"
-SLOW = "topology: {link: {rate: 5mbit}}\n"
-"""A long workload over such a link leaves the processors to others."""
-LONG_S = 6
-"""A workload lasts so long that a busy machine, which comes late to hurt it, finds it there."""
 
 
 def killed(*words: str) -> Harm:
@@ -58,8 +54,8 @@ def stop_the_server(bed: Bed) -> None:
 
 
 def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    text = STUDY.format(driver=GUEST, seconds=2)
-    done = carry(text, tmp_path / "results", image, probe, stop_the_server, short=True, fine_s=1.0)
+    text = STUDY.format(driver=GUEST)
+    done = carry(text, tmp_path / "results", image, probe, stop_the_server, short=True)
     hung, fine = done.records
     assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hung["status"] == "failed"
@@ -71,8 +67,8 @@ def test_a_guest_that_hangs(tmp_path: Path, image: Image, probe: Path, leaves_no
 
 
 def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
-    text = STUDY.format(driver="container", seconds=LONG_S)
-    done = carry(text, tmp_path / "results", image, probe, killed("nginx"), short=True, fine_s=1.0)
+    text = STUDY.format(driver="container")
+    done = carry(text, tmp_path / "results", image, probe, killed("nginx"), short=True)
     hurt, fine = done.records
     assert (done.ending.complete, done.ending.failed) == (1, 1)
     assert hurt["failed_phase"] == "workload"
@@ -82,8 +78,8 @@ def test_a_server_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_no
 
 def test_an_instrument_that_dies(tmp_path: Path, image: Image, probe: Path, leaves_nothing: None) -> None:
     dies = killed("tcpdump", "client.pcap")
-    text = STUDY.format(driver="container", seconds=LONG_S)
-    hurt, fine = carry(text + SLOW, tmp_path / "results", image, probe, dies, short=True, fine_s=1.0).records
+    text = STUDY.format(driver="container")
+    hurt, fine = carry(text, tmp_path / "results", image, probe, dies, short=True).records
     assert "tcpdump" in hurt["reason"] and "SIGKILL while the workload ran" in hurt["reason"]
     assert fine["status"] == "complete"
 
@@ -113,8 +109,8 @@ def test_links_that_a_host_plants_are_not_followed(tmp_path: Path, image: Image,
         for name in ("ab.txt", "another"):
             client.run(["ln", "-s", str(victim), f"{client.artifacts}/{name}"])
 
-    text = STUDY.format(driver="container", seconds=4)
-    done = carry(text + SLOW, tmp_path / "results", image, probe, plant, fine_s=1.0)
+    text = STUDY.format(driver="container")
+    done = carry(text, tmp_path / "results", image, probe, plant)
     hurt, fine = done.records
     assert victim.read_text() == "kept"
     assert (hurt["failed_phase"], fine["status"]) == ("collect", "complete")

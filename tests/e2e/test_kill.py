@@ -27,33 +27,41 @@ seed: 7
 KILLED = """
 import os, signal, sys
 
+import twinbed.lab.study
+import twinbed.registry
 from twinbed.cli.main import main
 from twinbed.results.folder import Folder
 
-method, word, left, when = sys.argv.pop(1).split(",")
-original, left = getattr(Folder, method), int(left)
+
+def lives(method, word, left, when):
+    original, left = getattr(Folder, method), int(left)
+
+    def die(at, arguments):
+        nonlocal left
+        if at == when and word in repr(arguments):
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def watched(*arguments, **named):
+        die("before", arguments)
+        done = original(*arguments, **named)
+        die("after", arguments)
+        return done
+
+    setattr(Folder, method, watched)
+    main()
 
 
-def die(at, arguments):
-    global left
-    if at == when and word in repr(arguments):
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-def watched(*arguments, **named):
-    die("before", arguments)
-    done = original(*arguments, **named)
-    die("after", arguments)
-    return done
-
-
-setattr(Folder, method, watched)
-main()
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        os.dup2(2, 1)
+        lives(*line.strip().split(","))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""twinbed that ends itself by SIGKILL before or after the nth of those calls of a method of its results folder whose arguments
-have a word."""
+"""Run twinbed in a process of its own for each line of input. The process ends itself by SIGKILL before or after the nth of
+calls of a method of its results folder whose arguments have a word. Its exit code is a line of output."""
 
 
 def words(study: Path, results: Path) -> list[str]:
@@ -94,19 +102,18 @@ def test_sigkill(driver: str, instants: dict[str, int], tmp_path: Path) -> None:
     payloads = ["500B", "20kB"][: len(instants)]
     study.write_text(STUDY.format(driver=driver, payloads=", ".join(payloads), replicates=len(instants) // 2 + 1))
     before = lab_remains()
-    for at, completed in instants.items():
-        complete = {name: (results / "runs" / name / "run.json").stat().st_mtime_ns for name in runs_of(results)}
-        killed = subprocess.run(
-            [sys.executable, "-c", KILLED, at, *words(study, results)],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert killed.returncode == -signal.SIGKILL, (at, killed.stderr)
-        kept = {name: (results / "runs" / name / "run.json").stat().st_mtime_ns for name in complete}
-        assert kept == complete, "what was complete is never made again"
-        assert len(runs_of(results)) == len(complete) + completed, at
+    argv = [sys.executable, "-c", KILLED, *words(study, results)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as killed:
+        for at, completed in instants.items():
+            complete = {name: (results / "runs" / name / "run.json").stat().st_mtime_ns for name in runs_of(results)}
+            killed.stdin.write(f"{at}\n")
+            killed.stdin.flush()
+            code = killed.stdout.readline()
+            if code.strip() != str(-signal.SIGKILL):
+                pytest.fail(f"{at}: {code}{killed.communicate()}")
+            kept = {name: (results / "runs" / name / "run.json").stat().st_mtime_ns for name in complete}
+            assert kept == complete, "what was complete is never made again"
+            assert len(runs_of(results)) == len(complete) + completed, at
 
     done = subprocess.run(command(study, results), capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr

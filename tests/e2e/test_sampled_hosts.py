@@ -17,7 +17,7 @@ STUDY = """
 study: sampled
 testbeds: {bed: {driver: container}}
 topology: {pairs: 6}
-workload: {kind: http, payload: 500B, keep_alive: off, threads: 2, duration: 60s, max_requests: 500}
+workload: {kind: http, payload: 500B, keep_alive: off, threads: 2, duration: 60s, max_requests: 150}
 factors: {instruments.packets.hosts: [all, random 20 %]}
 instruments: [packets]
 replicates: 2

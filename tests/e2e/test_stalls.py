@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.faults import carry
+from tests.faults import carry, counted
 
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.stalls.method import analysis as stalls
@@ -28,23 +28,14 @@ TIMEOUTS = 3
 """Of the client's retransmission timer, until which the path is cut: 0.2, 0.4 and 0.8 s and more, by the kernel's own clock."""
 
 
-def timeouts(bed: Bed) -> int:
-    """Return how often the client's retransmission timer has ended."""
-    heads, values = (
-        line.split()
-        for line in bed.hosts["client"].read("/proc/net/netstat").decode().splitlines()
-        if line.startswith("TcpExt:")
-    )
-    return int(values[heads.index("TCPTimeouts")])
-
-
 def cut(bed: Bed) -> None:
     """Frames to the server's address are no longer the server's: it takes none, and its own link stays up."""
-    server, before = bed.hosts["server"], timeouts(bed)
+    server, client = bed.hosts["server"], bed.hosts["client"]
+    before = counted(client, "TcpExt", "TCPTimeouts")
     interface = json.loads(server.run(["ip", "-j", "route"]).text)[0]["dev"]
     address = json.loads(server.run(["ip", "-j", "link", "show", "dev", interface]).text)[0]["address"]
     server.run(["ip", "link", "set", "dev", interface, "address", "02:00:00:00:00:99"])
-    while timeouts(bed) < before + TIMEOUTS:
+    while counted(client, "TcpExt", "TCPTimeouts") < before + TIMEOUTS:
         time.sleep(0.05)
     server.run(["ip", "link", "set", "dev", interface, "address", address])
 

@@ -62,7 +62,7 @@ def goodput(bed: Bed, client: str, server: str, *how: str) -> float:
     sent, where a second of time might be over with nothing."""
     listener = bed.hosts[server].start(["iperf3", "-s", "-1", "-p", "5000"])
     bed.hosts[server].listening(5000, 30.0)
-    argv = ["iperf3", "-c", bed.addresses[server], "-p", "5000", "-n", "4M", "-J", *how]
+    argv = ["iperf3", "-c", bed.addresses[server], "-p", "5000", "-n", "2M", "-J", *how]
     said = json.loads(bed.hosts[client].run(argv, limit_s=60.0).stdout)
     assert listener.wait(30.0).code == 0
     return float(said["end"]["sum_received"]["bits_per_second"])

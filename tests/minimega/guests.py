@@ -49,6 +49,9 @@ class _Dialled(Running):
         return self.ended
 
 
+_GUESTS = ("qemu-system-x86_64", "twinbed-probe")
+
+
 class Guests(ABC):
     """One lab holds them all."""
 
@@ -92,11 +95,13 @@ class Guests(ABC):
     def _joined(self, folder: Path, data: Mapping[str, Any], running: Running) -> None: ...
 
     def pid(self, folder: Path) -> int:
-        """The process that has files of the guest's folder, as the node sees it."""
+        """Return the id of the guest's own process, as the node sees it. Programs that twinbed starts there may have its files
+        among their arguments, too."""
         of_guest = f"{folder}/".encode()
         for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
-                if of_guest in cmdline.read_bytes():
+                line = cmdline.read_bytes()
+                if of_guest in line and Path(line.partition(b"\0")[0].decode()).name in _GUESTS:
                     return int(cmdline.parent.name)
         raise AssertionError(f"no process has files of {folder}")
 

@@ -104,6 +104,23 @@ class Machines:
         self.daemons[host] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until(f"sshd of {host} listens", lambda: ":22 " in self.hosts[host].run("ss", "-ltn"))
 
+    def timeouts(self, host: str) -> int:
+        """Return how often TCP's retransmission timer has ended on a host, by the kernel's own clock."""
+        heads, values = (
+            line.split() for line in self.hosts[host].run("cat", "/proc/net/netstat").splitlines() if line.startswith("TcpExt:")
+        )
+        return int(values[heads.index("TCPTimeouts")])
+
+    def has_sent(self, host: str, size_bytes: int) -> None:
+        """Wait until a host has sent so much over the experiment link from now on."""
+        counter = f"/sys/class/net/{EXPERIMENT}/statistics/tx_bytes"
+
+        def sent() -> int:
+            return int(self.hosts[host].run("cat", counter))
+
+        enough = sent() + size_bytes
+        until(f"{host} has sent {size_bytes} bytes", lambda: sent() >= enough)
+
     def sshd_processes(self, host: str) -> list[int]:
         """As ids on this machine: the daemon and those that serve a connection."""
         return [pid for pid, line in processes_of(self.hosts[host]).items() if line.startswith("sshd")]

@@ -13,6 +13,7 @@ def test_the_experiment_link_is_cut_for_good_and_the_study_goes_on(two: Machines
     hosts = {name: {**host, "nic": EXPERIMENT} for name, host in two.settings()["hosts"].items()}
     argv = study(tmp_path, two, {"duration": "6s", "threads": 1, "payload": "100kB"}, replicates=2, rate="20mbit", hosts=hosts)
     with at_work(argv, tmp_path) as process:
+        two.has_sent("server", 200_000)
         two.cut(EXPERIMENT, "server")
         until("the run has failed", lambda: len(records(tmp_path)) == 1, 120)
         two.mend(EXPERIMENT, "server")

@@ -25,6 +25,7 @@ _DRAIN_STEP_S = 0.02
 _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
 _SIGKILL = 9
+_SIGTERM = 15
 _ON_THE_WAY_S = 0.05
 """A common start reaches all clients in this time plus twice the time that it took to read their hosts' clocks."""
 
@@ -263,8 +264,17 @@ def _keep(item: Started) -> None:
     """Write standard output and, if there is any, error output as artifacts."""
     if item.program.stdout or item.command.stdout:
         _write(item.output, bytes(item.program.stdout))
-    if item.program.stderr:
-        _write(item.output.with_name(f"{item.output.name}.err"), bytes(item.program.stderr))
+    if said := _bad_end(item) + bytes(item.program.stderr):
+        _write(item.output.with_name(f"{item.output.name}.err"), said)
+
+
+def _bad_end(item: Started) -> bytes:
+    """Return a line on how a program ended that stayed, unless in order: it explains a file that cannot be read. A program with
+    a stop signal of its own catches that signal; others may die of SIGTERM."""
+    done = item.exit
+    if done is None or done.code == 0 or done.signal == item.command.stop == _SIGTERM:
+        return b""
+    return f"twinbed: {item.command.argv[0]}: {done.why}\n".encode()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -26,7 +26,6 @@ from twinbed.model.near import Near, did_you_mean
 from twinbed.model.run import Level
 from twinbed.terminal import visible
 
-
 _MOST_NAMES = 20
 """Names that are listed although a near one is known."""
 

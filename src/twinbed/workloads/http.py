@@ -109,6 +109,7 @@ class HttpParams(WorkloadParams):
 
 
 ROOT = "/run/www"
+PID_FILE = "/run/twinbed-nginx.pid"
 KEY = "/run/twinbed-http.key"
 CERTIFICATE = "/run/twinbed-http.crt"
 CONFIGURATION = "{artifacts}/nginx.conf"
@@ -145,7 +146,7 @@ def configuration(params: HttpParams) -> bytes:
 daemon off;
 master_process off;
 user root root;
-pid /run/twinbed-nginx.pid;
+pid {PID_FILE};
 events {{
   worker_connections 4096;
 }}

@@ -21,7 +21,7 @@ from twinbed.hosts.stage import Stage, all_at_once, placed, still_there, to_its_
 from twinbed.image import Image
 from twinbed.model.usage import Usage
 
-DONE = {"signal": None, "max_rss_bytes": 0, "started_monotonic_s": 0, "ended_monotonic_s": 0}
+DONE = {"max_rss_bytes": 0, "started_monotonic_s": 0, "ended_monotonic_s": 0}
 
 
 class Program:
@@ -35,6 +35,7 @@ class Program:
         out: bytes = b"",
         err: bytes = b"",
         code: int = 0,
+        signal: int | None = None,
         ended: bool = False,
         missing: bool = False,
         takes_s: float = 0.0,
@@ -43,6 +44,7 @@ class Program:
         self.host, self.argv = host, tuple(argv)
         self.stdout, self.stderr = bytearray(out), bytearray(err)
         self.code, self.ended, self.missing = code, ended, missing
+        self.ended_by = signal
         self.takes_s = takes_s
         self.changed = threading.Condition()
         self.answers: list[bytes] = []
@@ -75,7 +77,10 @@ class Program:
         self.host.log.append((self.argv[0], "wait", limit_s))
         if self.code < 0:
             raise LimitExceeded(f"{self.argv[0]}: not done")
-        return Exit(usage=self.used, code=self.code, stdout=bytes(self.stdout), stderr=bytes(self.stderr), **DONE)
+        code = self.code if self.ended_by is None else None
+        return Exit(
+            usage=self.used, code=code, signal=self.ended_by, stdout=bytes(self.stdout), stderr=bytes(self.stderr), **DONE
+        )
 
 
 class PlayedHost:
@@ -249,6 +254,32 @@ def test_a_program_that_gets_on_has_longer(
     host.started[0].answers = [b" %d left\n" % left for left in range(9, -1, -1)]
     with contextlib.nullcontext() if ends else pytest.raises(LimitExceeded, match="dump still holds data"):
         held.stop(started)
+
+
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [
+        ({"code": 0}, b"said\n"),
+        ({"code": 2}, b"twinbed: irtt: exit code 2\nsaid\n"),
+        ({"signal": 9}, b"twinbed: irtt: ended by SIGKILL\nsaid\n"),
+        ({"signal": 2}, b"twinbed: irtt: ended by SIGINT\nsaid\n"),
+        ({"signal": 15}, b"twinbed: irtt: ended by SIGTERM\nsaid\n"),
+    ],
+)
+def test_a_bad_end_is_kept_with_the_error_output(
+    host: PlayedHost, bed: Bed, site: Site, tmp_path: Path, end: dict[str, int], kept: bytes
+) -> None:
+    host.plays = {"irtt": {"err": b"said\n", **end}}
+    held = Stage(bed, site)
+    held.stop(held.start([command("irtt", ready=Ready(says=b"said"), stop=2, stdout="irtt.out")]))
+    assert (tmp_path / "artifacts/client/irtt.out.err").read_bytes() == kept
+
+
+def test_a_program_may_die_of_the_usual_stop_signal(host: PlayedHost, bed: Bed, site: Site, tmp_path: Path) -> None:
+    host.plays = {"dump": {"err": b"said\n", "signal": 15}}
+    held = Stage(bed, site)
+    held.stop(held.start([command("dump", ready=Ready(says=b"said"))]))
+    assert (tmp_path / "artifacts/client/dump.out.err").read_bytes() == b"said\n"
 
 
 def test_what_was_said_is_kept_of_a_run_that_fails(host: PlayedHost, bed: Bed, site: Site, tmp_path: Path) -> None:

@@ -54,17 +54,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("pattern", HOLDS)
 def test_no_place_leads_elsewhere(made: Path, pattern: str) -> None:
-    """Every third kind at every place, so that each kind is at each third place; `make soak` tries others, drawn at random."""
+    """One kind at every place, and each kind at every sixth place; `make soak` tries others, drawn at random."""
     tally, names, kinds = Tally(), itertools.cycle(COMMANDS), list(KINDS)
     for _ in range(HOLDS.index(pattern)):
         next(names)
     for number, place in enumerate(tries.places(made / "base", pattern)):
         if place.startswith("tables/") and place.split("/")[1] in OTHERS_ALIKE:
             continue
-        for kind in kinds[number % 3 :: 3]:
-            tries.tried(made, place, kind, next(names), tally)
+        tries.tried(made, place, kinds[number % len(kinds)], next(names), tally)
     assert not tally.faults, "\n".join(tally.faults)
-    assert tally.cases >= len(KINDS) // 3 * 2
+    assert tally.cases >= 2
 
 
 @pytest.mark.parametrize("place", SEEN_BY)
