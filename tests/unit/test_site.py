@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,12 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from manual import json_output
-from manual.pages import write
+from manual.console import filled
+from manual.pages import DOCS, write
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
+README_LINES, PAGE_LINES = 120, 300
 BUILD_LIMIT_S = 900
 """The builder takes some seconds of CPU; a busy machine gives it less."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "audio": "src"}
@@ -98,6 +101,29 @@ def test_every_page_is_built_and_begins_with_its_heading(pages: dict[Path, Page]
     assert {path.relative_to(site) for path in pages} == {*built, Path("404.html")}
     for page in built:
         assert "<h1" in (site / page).read_text(encoding="utf-8"), page
+
+
+def test_readme_shows_what_its_commands_print() -> None:
+    """`python -m manual readme` puts it there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "console executed" in text
+    assert filled(text, keep_mark=True) == text
+
+
+def test_examples_of_the_site_have_their_output(sources: set[str], site: Path) -> None:
+    marked = [page for page in sources if "```console executed" in (DOCS / page).read_text(encoding="utf-8")]
+    assert "tutorial.md" in marked
+    for page in marked:
+        text = (site.with_name("pages") / page).read_text(encoding="utf-8")
+        assert "console executed" not in text
+        empty = re.findall(r"^ *\$ twinbed [^\n]*\n *```", text, re.MULTILINE)
+        assert not empty, page
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.stem)
+def test_no_page_is_too_long(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").count("\n")
+    assert lines <= (README_LINES if page.name == "README.md" else PAGE_LINES)
 
 
 def test_nothing_is_asked_of_another_host(pages: dict[Path, Page], site: Path) -> None:
