@@ -65,7 +65,7 @@ class Text:
 
 def problems(text: str) -> list[str]:
     """Return the problems of ``text``: banned words, sentences of more than ``MOST_WORDS`` words, fronted sentences."""
-    plain = _INLINE.sub("x", text)
+    plain = _INLINE.sub("X", text)
     found = [f"banned: {match[0]}" for match in _BANNED.finditer(plain)]
     for sentence in (each.strip() for each in _SENTENCES.split(plain)):
         if (count := len([word for word in sentence.split() if any(map(str.isalnum, word))])) > MOST_WORDS:
