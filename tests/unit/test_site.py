@@ -16,6 +16,7 @@ from manual import json_output
 from manual.console import filled
 from manual.pages import DOCS, write
 from ruamel.yaml import YAML
+from tests.browser import browser
 
 ROOT = Path(__file__).parents[2]
 README_LINES, PAGE_LINES = 120, 300
@@ -153,6 +154,18 @@ def test_links_lead_to_pages_and_anchors_that_exist(pages: dict[Path, Page]) -> 
                 broken.append((path.name, link))
     assert followed > 1000
     assert not broken
+
+
+def test_a_word_typed_into_search_finds_its_page(site: Path, tmp_path: Path) -> None:
+    """From disk, as most people open the manual."""
+    with browser(tmp_path) as page:
+        page.open(site / "index.html")
+        page.click(".md-search__button")
+        page.call("Input.insertText", text="replicate")
+        page.until(
+            "[...document.querySelectorAll('body > div')].some(each => each.shadowRoot?.textContent.includes('Glossary'))"
+        )
+        assert page.errors == []
 
 
 def target(page: Path, link: str) -> Path:
