@@ -1,8 +1,9 @@
 """Console examples: a page has the commands, and what they print is put in when the site is made.
 
 A fenced block that begins with ```` ```console executed ```` holds command lines after ``$``. The commands of a page run one
-after another in one folder. The folder has ``results/NAME`` from the kept archive ``NAME.zip``. ``head=N`` keeps the first N
-lines of what each command prints, and ``from=WORD`` leaves out what comes before the first line with WORD.
+after another in one folder. The folder has ``results/NAME`` from the kept archive ``NAME.zip``, and the captures of
+tests/golden that the page names. ``head=N`` keeps the first N lines of what each command prints, and ``from=WORD`` leaves out
+what comes before the first line with WORD.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import tempfile
 import textwrap
 import zipfile
@@ -23,8 +25,10 @@ from unittest import mock
 from manual.handbook import MEASURED
 from twinbed.cli.main import run
 
-EXAMPLES = tuple(sorted((Path(__file__).parents[1] / "docs/examples").glob("*.zip")))
+ROOT = Path(__file__).parents[1]
+EXAMPLES = tuple(sorted((ROOT / "docs/examples").glob("*.zip")))
 """Archives of results that examples are about."""
+CAPTURES = tuple(sorted((ROOT / "tests/golden/captures").glob("*.pcap")))
 ACCEPTED = (0, 3, 4, 5)
 """Exit codes of an example: done, something is missing on this machine, different, inconclusive."""
 WIDTH = 100
@@ -42,6 +46,9 @@ def filled(page: str, *, keep_mark: bool = False) -> str:
             if f"results/{archive.stem}" in page:
                 with zipfile.ZipFile(archive) as packed:
                     packed.extractall(Path("results") / archive.stem)
+        for capture in CAPTURES:
+            if capture.name in page:
+                shutil.copyfile(capture, capture.name)
         return _BLOCK.sub(lambda block: _filled(block, keep_mark=keep_mark), page)
 
 
