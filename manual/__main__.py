@@ -1,12 +1,14 @@
 """Make the manual's generated pages, and check its wording.
 
-python -m manual pages                       the pages that the site is built from: `make manual`
-python -m manual man FOLDER                  a man page of each command
-python -m manual handbook RESULTS -o FILE    the handbook with results of your own
-python -m manual keep RESULTS [-o FOLDER]    results for the manual's handbook, as docs/measured/NAME.zip
-python -m manual readme                      what README.md's examples print, put into README.md
-python -m manual strings [PATH ...]          every text that a user may see, with its place, to be read as an editor would
-python -m manual wording [PATH ...]          the texts that break a rule of wording, docstrings too, and how many there are
+    python -m manual pages                      the pages that the site is built from: `make manual`
+    python -m manual man FOLDER                 a man page of each command
+    python -m manual handbook RESULTS -o FILE   the handbook with results of your own
+    python -m manual keep RESULTS [-o FOLDER]   results as an archive for the manual: FOLDER/NAME.zip, else in docs/measured
+    python -m manual readme                     the output of README.md's examples, put into README.md
+    python -m manual strings [PATH ...]         every text that a user may see, with its place, to be read as an editor would
+    python -m manual wording [PATH ...]         the texts that break a rule of wording, docstrings too, and how many there are
+
+`make manual` runs the first one.
 """
 
 from __future__ import annotations
