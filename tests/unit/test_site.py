@@ -127,6 +127,16 @@ def test_no_page_is_too_long(page: Path) -> None:
     assert lines <= (README_LINES if page.name == "README.md" else PAGE_LINES)
 
 
+def test_every_page_that_the_program_names_is_there() -> None:
+    found = {
+        name
+        for source in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r"docs/([\w/-]+\.md)", source.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 20
+    assert not [name for name in found if not (DOCS / name).is_file()]
+
+
 def test_nothing_is_asked_of_another_host(pages: dict[Path, Page], site: Path) -> None:
     for path, page in pages.items():
         assert any("iframe-worker" in each for each in page.fetched), path

@@ -88,7 +88,7 @@ class ColumnMapping(RowKeys):
         if len(set(metrics)) < len(metrics):
             raise ValueError(
                 "two of them are the same metric: columns that are replicates, testbeds or levels of it are the option wide"
-                " (docs/formats.md, Your own tables)"
+                " (docs/own-tables.md)"
             )
         if both := next((place for place in self.key_places() if place in self.places()), None):
             raise ValueError(f"{both} is a metric, and what a row is of")
