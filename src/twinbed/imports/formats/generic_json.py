@@ -2,7 +2,7 @@
 
 Options: ``paths`` (path -> metric), ``units``, ``facts``, ``testbed``, ``levels``, ``replicate``, ``each`` (the path of a list,
 every item of which is a row; paths are then within an item), ``lines`` (a document a line, each a row), ``rows`` (each, mean);
-docs/formats.md, "Your own tables", has examples.  A path is names joined by dots, ``[2]`` for the third item of a list,
+docs/own-tables.md has examples.  A path is names joined by dots, ``[2]`` for the third item of a list,
 ``["a.b"]`` for a name with a dot in it.  A path that leads nowhere, or to what is no number, is a flaw; null is missing.
 """
 
