@@ -1,4 +1,4 @@
-"""How often intervals hold the truth and verdicts are wrong, by simulation: the tables of docs/coverage.md.
+"""How often intervals hold the truth and verdicts are wrong, by simulation: the tables of docs/coverage*.md.
 
 python -m benchmarks.coverage --write                            all tables, put into the page
 python -m benchmarks.coverage --write --part calibrated          one of them
@@ -44,7 +44,7 @@ from twinbed.model.comparison import FEW
 from twinbed.model.interim import UntilDecided
 from twinbed.statistics.order import neighbours
 
-PAGE = Path(__file__).parents[1] / "docs/coverage.md"
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("coverage*.md"))
 _PLACE = re.compile(r"<!-- (?!end)(.+?) -->\n\n(.*?\n)\n<!-- end -->", re.DOTALL)
 """A table and its name."""
 SIZES = (3, 5, 10, 30)
@@ -436,6 +436,11 @@ def planned(sizes: tuple[int, int, int, int], seed: int) -> dict[str, tuple[int,
     }
 
 
+def read_pages() -> str:
+    """Return the text of all pages, one after another."""
+    return "".join(page.read_text() for page in PAGES)
+
+
 def tables(page: str) -> dict[str, str]:
     """Return the tables of a page by their names."""
     return dict(_PLACE.findall(page))
@@ -455,7 +460,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--on", help="who simulates: local:N, tcp://SCHEDULER of dask, or a file with a cluster")
     parser.add_argument("--part", action="append", default=[], help="this table only, such as calibrated")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/coverage.md, which states the sizes")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/coverage*.md, which state the sizes")
     given = parser.parse_args()
     sizes = (given.studies, given.bootstrap, given.doubts, given.corpus)
     stated = tuple(map(parser.get_default, ("studies", "bootstrap", "doubts", "corpus", "seed")))
@@ -468,7 +473,8 @@ def main() -> None:
     with opened(given.on) as executor:
         found = parts(sizes, given.seed, executor, tell, given.part)
     if given.write:
-        PAGE.write_text(filled(PAGE.read_text(), found))
+        for page in PAGES:
+            page.write_text(filled(page.read_text(), found))
     else:
         sys.stdout.write("\n".join(found.values()))
 

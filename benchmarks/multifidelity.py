@@ -28,7 +28,7 @@ def means(studies: int) -> str:
             rows.append(
                 [world.about, str(n), f"{100 * each.coverage:.1f}", usual, f"{100 * each.decided:.1f}", f"{each.bias:+.3f}"]
             )
-    heads = ["testbeds", "dear draws", "held, %", "by 1.96, %", "with the decision, %", "bias / standard error"]
+    heads = ["testbeds", "expensive draws", "held, %", "by 1.96, %", "with the decision, %", "bias / standard error"]
     return "".join(_table(heads, rows))
 
 
@@ -38,7 +38,7 @@ def others(studies: int) -> str:
         for n in SPREAD_SIZES:
             each = spread(name, n, studies, SEED)
             rows.append([name, str(n), f"{100 * each.coverage:.1f}", f"{100 * each.alone:.1f}", f"{each.width:.2f}"])
-    heads = ["quantity", "dear draws", "held, %", "alone, %", "width / alone"]
+    heads = ["quantity", "expensive draws", "held, %", "alone, %", "width / alone"]
     return "".join(_table(heads, rows))
 
 

@@ -4,10 +4,9 @@
 # ///
 """Draw docs/film.svg, a film of a session, from docs/film.cast: ``uv run manual/draw_film.py``.
 
-pyte is the terminal: it knows what cursor movements make of the screen. A picture of it is taken whenever it has changed and
-stays so for a moment; pauses are shortened. Pictures stand side by side and are moved past the window by CSS, so that nothing
-is needed to see it but a browser; who wants no motion sees the last one, where the browser tells the film. A line is drawn
-once, however many pictures show it.
+pyte is the terminal: it turns cursor movements into a screen. A picture is taken whenever the screen has changed and stays so
+for a moment; pauses are shortened. Pictures are next to each other, and CSS moves them past the window, so that a browser
+suffices. Browsers that ask for no motion show the last picture. A line is drawn once, however many pictures show it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import pyte
 
 CAST = Path(__file__).parents[1] / "docs/film.cast"
 WIDTH, HEIGHT, FONT_SIZE = 8.4, 18, 14
-"""Of a character, in pixels."""
+"""Pixels of a character."""
 MARGIN = 14
 MOST_S, LAST_S = 1.2, 6.0
 """How long a picture is shown at most, and the last one."""
@@ -45,7 +44,7 @@ Line = tuple[tuple[int, str, str, bool], ...]
 
 
 def pictures(cast: Path) -> tuple[list[tuple[Sequence[Line], float]], int, int]:
-    """The screens with the seconds that each is shown for, and the terminal's columns and rows."""
+    """Return the screens with the seconds that each is shown for, and the terminal's columns and rows."""
     header, *events = (json.loads(line) for line in cast.read_text().splitlines())
     columns, rows = header["width"], header["height"]
     screen = pyte.Screen(columns, rows)

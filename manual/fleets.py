@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md: what studies take on fleets (``benchmarks/simulated/fleet.py``)."""
+"""The tables of docs/scale.md: the time and cost of studies on fleets (``benchmarks/simulated/fleet.py``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twinbed.study.loading import load
 MACHINES = (1, 10, 100, 1000)
 STUDIES = ("offload", "icnc-2019", "nic-survey", "oversubscription", "reads-by-size")
 PRICE = 0.10
-"""Of a machine for an hour."""
+"""Price of a machine for an hour."""
 SEEDS_RUNS, SEEDS_BYTES, SEEDS_RUN_S = 75_000, 0.5e15, 120.0
 
 

@@ -1,4 +1,4 @@
-"""The handbook: what the papers found, and what results say of it. The manual has it of the archives in docs/measured."""
+"""The handbook: findings of the papers, compared with own results. The manual uses the archives in docs/measured."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from twinbed.show.words import heading, metric_name
 
 ROOT = Path(__file__).parents[1]
 MEASURED = tuple(sorted((ROOT / "docs/measured").glob("*.zip")))
-"""Archives of what was measured for the page."""
+"""Archives of the results that were measured for the page."""
 MARGIN = 0.10
 MOST_CASES = 3
 NOT_MEASURED = "not measured here"
 WALKS = "sequences of system calls"
 
 
-READING = """Verdicts on printed numbers are twinbed's, at a margin of 10 %, where n and a spread are printed (*equivalent*,
-*different*, *inconclusive*); where they are not, there is a ratio only. *measured* has the verdicts of the results that the
-page was made of, in the same place; *agree* says whether both were decided alike. Why they may differ: what weighs on the
-printed side is listed, what weighs on the measured side is with its rule at the end.
+READING = """Verdicts on printed numbers are twinbed's, at a margin of 10 %: *equivalent*, *different* or *inconclusive*.
+They need a printed n and a printed spread; without these there is a ratio only. *measured* has the verdicts of our own results
+in the same place. *agree* compares the two. Cautions about the printed side are in the table; those about the measured side are
+with the rules at the end.
 """
 
 
 @dataclass(frozen=True)
 class Place:
-    """What one line of a table is of."""
+    """The table, testbed and payload of a line."""
 
     table: str
     testbed: str
@@ -62,13 +62,13 @@ def text(results: Sequence[Path]) -> str:
 
 
 def _advice(results: Sequence[Path]) -> Advice:
-    """Where results lie on this machine is nothing to the page."""
+    """Return the advice of results. The page has their names, not their places on this machine."""
     found = advise([ResultsFolders().tables(folder) for folder in results], Settings())
     return replace(found, bases=tuple(replace(each, source=Path(each.source).name) for each in found.bases))
 
 
 def _metrics(found: Library, claims: Sequence[Checked], held: Sequence[Held]) -> list[str]:
-    """Those that are compared, then those that sentences alone are about."""
+    """Return the metrics that are compared, then those that only sentences are about."""
     return list(dict.fromkeys([*(row.metric for row in held), *(_metric_of(found, each) for each in claims)]))
 
 
@@ -102,7 +102,7 @@ def _metric(
     for row in rows:
         places.setdefault(Place(row.table, row.testbed, row.labels.get("payload", "")), []).append(row)
     pairs = list(printed_with_own(found, rows, measured))
-    heads = ("table", "testbed", "payload", "cells", "ratio", "printed", "weighs on it", "measured", "agree")
+    heads = ("table", "testbed", "payload", "cells", "ratio", "printed", "cautions", "measured", "agree")
     lines = []
     for place, of_place in places.items():
         ours = list(dict.fromkeys(each for row, each in pairs if row in of_place and each is not None))
@@ -111,7 +111,7 @@ def _metric(
 
 
 def _claim(each: Checked) -> Iterator[str]:
-    """The sentence, where it is, how it was checked, and whether the printed numbers bear it."""
+    """Yield the sentence, its place, how it was checked, and whether the printed numbers support it."""
     claim, cases = each.claim, len(each.cases)
     checked = "" if ":" in claim.left else f"{claim.measure} {claim.relation} {claim.bound} in "
     of_cases = f"{checked}{claim.quantifier} of {cases} case{'s' if cases > 1 else ''}"
@@ -149,7 +149,7 @@ def _verdicts(verdicts: Sequence[Verdict | None]) -> str:
 
 
 def _agreement(printed: set[Verdict | None], measured: set[Verdict]) -> str:
-    """Of places with one decided verdict on both sides."""
+    """Return whether both sides agree. A side with several verdicts, or an inconclusive one, leaves it open."""
     decided = {Verdict.EQUIVALENT, Verdict.DIFFERENT}
     if len(printed) > 1 or len(measured) > 1 or not printed <= decided or not measured <= decided:
         return "open"
@@ -167,14 +167,14 @@ def _measured(advice: Advice) -> Iterator[str]:
             yield from (f"  - {line}" for line in details(each))
         yield ""
     if advice.open:
-        yield "### Not settled\n"
-        yield "In brackets: about how many runs of each cell would settle all cells of that metric.\n"
+        yield "### Cannot tell yet\n"
+        yield "In brackets: about how many runs of each cell would decide all cells of that metric.\n"
         yield from _open(advice)
         yield ""
 
 
 def _open(advice: Advice) -> Iterator[str]:
-    """A line for what is held against what, with the metrics that are open."""
+    """Yield a line for each contrast, with its inconclusive metrics."""
     together: dict[tuple[str, str], dict[str, list[Open]]] = {}
     for each in advice.open:
         of = together.setdefault((each.contrast.subject, each.contrast.against), {})

@@ -58,11 +58,11 @@ EXAMPLES = {
 }
 """Command -> the rest of a command line. Others of the same group print theirs in the same way."""
 WIDTH = 80
-"""Of a line of an example: what the site shows without scrolling."""
+"""Characters of a line that the site shows without scrolling."""
 
 
 def prepared() -> None:
-    """In the current folder: the study of the examples, carried out twice, and a capture."""
+    """Put the study of the examples, carried out twice, and a capture into the current folder."""
     Path("demo.yaml").write_text(STUDY)
     Path(CAPTURE).write_bytes((ROOT / "tests" / "golden" / "captures" / CAPTURE).read_bytes())
     for options in ((), ("-o", "results/other", "--no-report")):
@@ -71,7 +71,7 @@ def prepared() -> None:
 
 
 def output(arguments: list[str]) -> tuple[int, str]:
-    """The exit code of a command line, and what it wrote to standard output."""
+    """Return the exit code of a command line, and what it wrote to standard output."""
     taken = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with redirect_stdout(taken), redirect_stderr(io.StringIO()) as errors:
         code = run(arguments)
@@ -82,12 +82,12 @@ def output(arguments: list[str]) -> tuple[int, str]:
 
 
 def line(command: str, *options: str) -> list[str]:
-    """The words of an example's command line."""
+    """Return the words of an example's command line."""
     return [*command.split(), *shlex.split(EXAMPLES[command]), *options]
 
 
 def shape(value: object) -> object:
-    """What a value is made of."""
+    """Return a value with its types in place of its contents."""
     if isinstance(value, dict):
         return {name: shape(each) for name, each in value.items()}
     if isinstance(value, list):

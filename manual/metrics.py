@@ -63,7 +63,7 @@ def _declared() -> Iterator[str]:
 
 
 def _imported() -> Iterator[str]:
-    """Yield the section of what formats of files made elsewhere have beside the metrics of plugins."""
+    """Yield the section of what formats of files made elsewhere have in addition to the metrics of plugins."""
     plugins = registry.PLUGINS
     known = {
         each.name for found in (plugins.workloads, plugins.accompanying) for plugin in found.values() for each in plugin.metrics

@@ -1,4 +1,4 @@
-"""The folder that the site is built from: the pages in docs/, where generated text takes the place of a marked sentence."""
+"""The folder that the site is built from: the pages in docs/ with generated text and with the output of their examples."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from manual import commands, fleets, gallery, handbook, json_output, metrics, published, settings
+from manual import commands, console, fleets, gallery, handbook, json_output, metrics, published, settings
 
 DOCS = Path(__file__).parents[1] / "docs"
 _PLACE = re.compile(r"<!-- generated -->\n.*?<!-- end -->\n", re.DOTALL)
-"""What generated text takes the place of: a sentence for those who read the page in a checkout."""
-_OTHERS = ("measured", "notebook-results", "film.cast")
+"""A marked sentence for readers of the checkout; generated text takes its place."""
+_OTHERS = ("measured", "examples", "notebook-results", "film.cast")
 
 
 def generated(results: Sequence[Path]) -> Mapping[str, Callable[[], str]]:
@@ -35,6 +35,8 @@ def write(folder: Path, results: Sequence[Path] = handbook.MEASURED) -> None:
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns(*_OTHERS))
     for name, text in generated(results).items():
         (folder / name).write_text(completed(name, text()), encoding="utf-8")
+    for page in folder.rglob("*.md"):
+        page.write_text(console.filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def completed(name: str, text: str) -> str:

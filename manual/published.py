@@ -33,7 +33,7 @@ SIZES = """- 1MB and 16MB are read as 2^20 and 2^24 bytes. If they were 10^6 and
   of a run with 9 as the divisor, one of the four, 0.999, would follow for its own row, and the other three still would not.
 - In ONL-2 ten flows share one link of 10 Gbps: 9 x 1020 Mbps is below its limit, 9415 Mbps, and not flagged.
 - "Significant impact", "13% drop" is read as: there is a drop of 13 %, and no larger one. "virtio drops by 5%" as: every change
-  of virtio rounds to that. "Similar", without a number beside it, as the paper's own rule: within 10 %. "5-13% decrease, varies
+  of virtio rounds to that. "Similar", without a number, as the paper's own rule: within 10 %. "5-13% decrease, varies
   by workload/testbed" as: every change from ICNC-III to ICNC-I and II lies between the two.
 - The runs that the cap ended are those of normal runs whose mean and interval are the printed ones: more than 5 % of them.
 """

@@ -30,11 +30,11 @@ COMMANDS = (
 CAST = Path(__file__).parents[1] / "docs/film.cast"
 _PROGRAM = "import sys; from twinbed.cli.main import main; sys.exit(main())"
 _EVERY_S = 0.1
-"""What a command writes within this time is one event."""
+"""Output within this time is one event."""
 
 
 def output(command: str, folder: Path) -> Iterator[bytes]:
-    """What a command writes to its terminal, piece by piece."""
+    """Yield what a command writes to its terminal, piece by piece."""
     _, *words = command.split()
     child, terminal = pty.fork()
     if child == 0:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from manual.markdown import code, table
 from twinbed import registry
 from twinbed.model.units import QUANTITIES
 from twinbed.study.declared import KEY, TITLES, Declared, Subject, declared, subjects, written
 
+DOCS = Path(__file__).parents[1] / "docs"
 _COLUMNS = ("allowed", "default", "example", "what")
 
 
@@ -37,9 +41,20 @@ def _keys(every: tuple[Subject, ...]) -> str:
         if subject.sort == KEY and "." not in subject.name:
             own = next((each for each in subject.settings if each.name == subject.name), None)
             allowed, default = (own.allowed(), own.default) if own is not None else ("", "")
-            name = f"[`{subject.name}`](study-file.md#{subject.name})"
+            name = f"[`{subject.name}`]({_explained(subject.name)}#{subject.name})"
             rows.append((name, allowed, code(default), code(subject.example), subject.about))
     return f"## Keys\n\n{table(('key', *_COLUMNS), rows)}"
+
+
+def _explained(key: str) -> str:
+    """Return the page that has a section about a key."""
+    (page,) = (page for page in ("study-file.md", "study-design.md") if re.search(rf"^##+ {key}$", _page(page), re.MULTILINE))
+    return page
+
+
+@cache
+def _page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
 
 
 def _subject(subject: Subject, seen: dict[Declared, str], known: frozenset[Declared]) -> str:

@@ -19,9 +19,9 @@ BANNED = {
     r"dear(er|est)?": "expensive",
     r"h[eo]ld against": "compared with",
     r"beside": "compared with, next to",
-    r"told|tells? (of|apart)": "reported, printed, told apart -> distinguished",
+    r"tol[d]|tells? (of|apart)": "reported, printed, distinguished",
     r"(is|are|was|were|be|as) said": "is reported, printed, shown",
-    r"what is left": "leftover, remaining",
+    r"what is lef[t]": "leftover, remaining",
     r"what stays": "leftover",
     r"mend(s|ed|ing)?": "fix, remedy",
     r"anew": "again, from scratch",
@@ -59,7 +59,7 @@ class Text:
     text: str
     docstring: bool = False
     function: bool = False
-    """Whether it is the docstring of a function, which begins with a verb."""
+    """True for the docstring of a function, which begins with a verb."""
 
     @property
     def problems(self) -> list[str]:

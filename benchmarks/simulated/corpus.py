@@ -63,7 +63,7 @@ CORPORA = (
     ),
     Corpus(
         "A/A until decided",
-        "the same, going on from 5 to 8 replicates with a look after each",
+        "the same, going on from 5 to 8 replicates with an interim analysis after each",
         AA.replace("{replicates}", LOOKS),
         Verdict.DIFFERENT,
         None,
@@ -79,7 +79,7 @@ CORPORA = (
     ),
     Corpus(
         "at the edge until decided",
-        "the same, going on from 5 to 8 replicates with a look after each",
+        "the same, going on from 5 to 8 replicates with an interim analysis after each",
         EDGE.replace("{replicates}", LOOKS),
         Verdict.EQUIVALENT,
         "requests_per_second",

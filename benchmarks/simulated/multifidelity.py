@@ -68,12 +68,12 @@ WORLDS = (
 )
 CURVES: Mapping[str, tuple[Callable[[Values], Values], Callable[[Values], Values], float]] = {
     "a line": (lambda z: z, lambda z: 2 * z, 0.0),
-    "the dear testbed saturates": (
+    "the expensive testbed saturates": (
         lambda z: np.minimum(z, 0.3),
         lambda z: z,
         float(0.3 * stats.norm.sf(0.3) - stats.norm.pdf(0.3)),
     ),
-    "the dear one's square": (lambda z: z + z**2 / 2, lambda z: z, 0.5),
+    "the expensive one's square": (lambda z: z + z**2 / 2, lambda z: z, 0.5),
     "the cheap one's exponential": (lambda z: z, np.exp, 0.0),
     "rates that a line limits": (lambda z: 1 / (1 + np.exp(z)), lambda z: np.exp(-z), 0.5),
 }

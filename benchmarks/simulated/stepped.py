@@ -80,8 +80,8 @@ STEPPED = (
     _same("whole numbers of unit 1, 3 to 12", 3.0, 12.0, nearest(1.0), "1"),
     _same("whole MiB, 3 to 12", 3 * MIB, 12 * MIB, nearest(MIB), "bytes"),
     _same("CPU ticks of 10 ms by requests, 30 to 120 ms", 0.03, 0.12, nearest(0.01), work=200.0),
-    Stepped("whole ms beside microseconds, 3 to 12 ms", 0.003, 0.012, nearest(1e-6), nearest(0.001)),
-    Stepped("whole ms, cut off beside rounded, 5 to 20 ms", 0.005, 0.020, cut(0.001), nearest(0.001)),
+    Stepped("whole ms and microseconds, 3 to 12 ms", 0.003, 0.012, nearest(1e-6), nearest(0.001)),
+    Stepped("whole ms, cut off and rounded, 5 to 20 ms", 0.005, 0.020, cut(0.001), nearest(0.001)),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.coverage import PAGE, tables
+from benchmarks.coverage import read_pages, tables
 from benchmarks.simulated.anomaly import HEADS, METRICS, NAME, PLANTED, Anomaly, outcome
 
 import draws
@@ -38,7 +38,7 @@ def test_what_correlates_with_the_rate_as_it_is_would_have_been_named() -> None:
 
 
 def test_the_page_keeps_what_it_promises() -> None:
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables(PAGE.read_text())["anomaly"].splitlines()]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables(read_pages())["anomaly"].splitlines()]
     assert rows[0] == list(HEADS) and [row[0] for row in rows[2:]] == [planted.name for planted in PLANTED]
     for planted, row in zip(PLANTED, rows[2:], strict=True):
         assert float(row[5]) <= 5, row

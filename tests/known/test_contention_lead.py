@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.coverage import PAGE, tables
+from benchmarks.coverage import read_pages, tables
 from benchmarks.simulated.contention import FALLEN, HEADS, IN_TIME, PLANTED, REPLICATES, outcome
 
 from twinbed.statistics.contention import FALSE_ALARMS, Runs, detect
@@ -45,7 +45,7 @@ def test_where_no_number_is_in_time_that_is_said() -> None:
 
 
 def test_the_page_keeps_what_it_promises() -> None:
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables(PAGE.read_text())["contention"].splitlines()]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables(read_pages())["contention"].splitlines()]
     assert rows[0] == list(HEADS) and len(rows) == 2 + len(PLANTED) * len(REPLICATES)
     for row in rows[2:]:
         area, false_alarms, quiet = float(row[2].split()[0]), float(row[3]), float(row[4])

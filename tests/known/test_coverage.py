@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.coverage import ALPHA, FEW, PAGE, coverage, doubts, filled, part, planned, tables, verdicts
+from benchmarks.coverage import ALPHA, FEW, coverage, doubts, filled, part, planned, read_pages, tables, verdicts
 from benchmarks.simulated.arrays import LEVEL, brown_forsythe, equal_deviations, mann_whitney, ratio_p_values
 from benchmarks.simulated.corpus import CORPORA, count
 from benchmarks.simulated.methods import METHODS, TRUE_RATIO, Method
@@ -125,7 +125,7 @@ def test_a_small_corpus_is_carried_out_and_counted() -> None:
 
 
 def test_the_page_has_every_table_and_states_what_they_were_made_with() -> None:
-    page = PAGE.read_text()
+    page = read_pages()
     found = tables(page)
     assert set(found) == set(planned((10_000, 1_000, 500, 200), 1))
     assert all(table.count("\n| ") >= 3 for table in found.values())
@@ -133,7 +133,7 @@ def test_the_page_has_every_table_and_states_what_they_were_made_with() -> None:
 
 
 def test_a_table_is_put_in_its_place() -> None:
-    page = PAGE.read_text()
+    page = read_pages()
     changed = filled(page, {"blocks": "| new |\n"})
     assert tables(changed) == {**tables(page), "blocks": "| new |\n"}
     assert filled(changed, tables(page)) == page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,13 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from manual import json_output
-from manual.pages import write
+from manual.console import filled
+from manual.pages import DOCS, write
 from ruamel.yaml import YAML
+from tests.browser import browser
 
 ROOT = Path(__file__).parents[2]
+README_LINES, PAGE_LINES = 120, 300
 BUILD_LIMIT_S = 900
 """The builder takes some seconds of CPU; a busy machine gives it less."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "audio": "src"}
@@ -100,6 +104,39 @@ def test_every_page_is_built_and_begins_with_its_heading(pages: dict[Path, Page]
         assert "<h1" in (site / page).read_text(encoding="utf-8"), page
 
 
+def test_readme_shows_what_its_commands_print() -> None:
+    """`python -m manual readme` puts it there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "console executed" in text
+    assert filled(text, keep_mark=True) == text
+
+
+def test_examples_of_the_site_have_their_output(sources: set[str], site: Path) -> None:
+    marked = [page for page in sources if "```console executed" in (DOCS / page).read_text(encoding="utf-8")]
+    assert "tutorial.md" in marked
+    for page in marked:
+        text = (site.with_name("pages") / page).read_text(encoding="utf-8")
+        assert "console executed" not in text
+        empty = re.findall(r"^ *\$ twinbed [^\n]*\n *```", text, re.MULTILINE)
+        assert not empty, page
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.stem)
+def test_no_page_is_too_long(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").count("\n")
+    assert lines <= (README_LINES if page.name == "README.md" else PAGE_LINES)
+
+
+def test_every_page_that_the_program_names_is_there() -> None:
+    found = {
+        name
+        for source in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r"docs/([\w/-]+\.md)", source.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 20
+    assert not [name for name in found if not (DOCS / name).is_file()]
+
+
 def test_nothing_is_asked_of_another_host(pages: dict[Path, Page], site: Path) -> None:
     for path, page in pages.items():
         assert any("iframe-worker" in each for each in page.fetched), path
@@ -127,6 +164,18 @@ def test_links_lead_to_pages_and_anchors_that_exist(pages: dict[Path, Page]) -> 
                 broken.append((path.name, link))
     assert followed > 1000
     assert not broken
+
+
+def test_a_word_typed_into_search_finds_its_page(site: Path, tmp_path: Path) -> None:
+    """From disk, as most people open the manual."""
+    with browser(tmp_path) as page:
+        page.open(site / "index.html")
+        page.click(".md-search__button")
+        page.call("Input.insertText", text="replicate")
+        page.until(
+            "[...document.querySelectorAll('body > div')].some(each => each.shadowRoot?.textContent.includes('Glossary'))"
+        )
+        assert page.errors == []
 
 
 def target(page: Path, link: str) -> Path:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 OURS = ("metrics", "cautions", "facts", "applied", "runs")
 """The tables that every part has."""
 RUNS = "runs"
-_KEY = b"twinbed.files"
+LIST = b"twinbed.files"
+"""The key of the list in the metadata of a part's runs."""
 _DIGEST_BYTES = 16
 
 
@@ -48,7 +49,7 @@ class Listed(NamedTuple):
 
 def metadata(files: Mapping[str, bytes]) -> dict[bytes, bytes]:
     """Return the list of a part's files (table -> content) for the schema of its runs."""
-    return {_KEY: json.dumps({name: Listed.of(content) for name, content in sorted(files.items())}).encode()}
+    return {LIST: json.dumps({name: Listed.of(content) for name, content in sorted(files.items())}).encode()}
 
 
 def read_list(schema: pa.Schema) -> Mapping[str, Listed] | None:

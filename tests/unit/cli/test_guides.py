@@ -18,7 +18,7 @@ AB = DOCS.parent / "tests" / "golden" / "formats" / "ab-text" / "plain"
 
 def commands(guide: Path) -> list[str]:
     """Of its blocks, in their order; a prompt before them is none of theirs."""
-    blocks = re.findall(r"^ *```\w*\n(.*?)^ *```$", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^ *```[^\n]*\n(.*?)^ *```$", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     lines = [line.strip().removeprefix("$ ") for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     return [line for line in lines if line.startswith("twinbed ")]
 
@@ -91,13 +91,9 @@ def test_an_archive_is_read_as_the_guide_says(folder: Path, capsys: pytest.Captu
 
 
 def test_the_tutorials_study_is_written_and_planned(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`plan` says what a machine lacks by 3; the plan itself is the same everywhere."""
+    """`plan` ends with 3 where the machine lacks something. The manual has the output itself: it is made with the site."""
     lines = [line for line in commands(DOCS / "tutorial.md") if line.split()[1] in ("init", "plan")]
     assert [line.split()[1] for line in lines] == ["init", "plan"]
     assert run(shlex.split(lines[0])[1:]) == 0
     assert run(shlex.split(lines[1])[1:]) in (0, 3)
-    planned = capsys.readouterr().out
-    shown = (DOCS / "tutorial.md").read_text(encoding="utf-8")
-    for begin, end in (("first-quick:", "\n"), ("reference ", "Cells")):
-        part = planned[planned.index(begin) :].partition(end)[0]
-        assert part.strip() in shown
+    assert "first-quick: 4 cells x 3 replicates" in capsys.readouterr().out

@@ -23,7 +23,8 @@ SCHEMA = json.loads((REPOSITORY / "studies/schema.json").read_text(encoding="utf
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 SUBJECTS = subjects(registry.catalogue())
 PLUGINS = [each for each in SUBJECTS if each.sort != KEY]
-MANUAL = (REPOSITORY / "docs/study-file.md").read_text(encoding="utf-8")
+MANUAL = [(REPOSITORY / "docs" / page).read_text(encoding="utf-8") for page in ("study-design.md", "study-file.md")]
+EXAMPLES = [text for page in MANUAL for text in re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
 REST = {
     "study": "study: x",
     "testbeds": "testbeds: {container: {driver: container}, guest: {driver: qemu}}",
@@ -67,7 +68,7 @@ def test_every_ready_study_passes_and_names_it(path: Path) -> None:
     assert mistakes(text) == []
 
 
-@pytest.mark.parametrize("text", re.findall(r"^```yaml\n(.*?)^```$", MANUAL, re.MULTILINE | re.DOTALL)[:-1])
+@pytest.mark.parametrize("text", EXAMPLES[:-1])  # the last one shows what a mistake looks like
 def test_every_example_of_the_manual_passes(text: str) -> None:
     assert mistakes(completed(text)) == []
 

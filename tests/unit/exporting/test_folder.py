@@ -103,7 +103,7 @@ def test_every_table_comes_back_equal(results: Path, tmp_path: Path) -> None:
 
 
 def test_the_manuals_example_runs(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(["export", str(results), "-o", str(tmp_path / "quickstart-export"), "--tables", "parquet"]) == 0
+    assert run(["export", str(results), "-o", str(tmp_path / "offload-export"), "--tables", "parquet"]) == 0
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"```python\n(.*?)```", MANUAL, re.S)
     exec(block, names := dict[str, Any]())

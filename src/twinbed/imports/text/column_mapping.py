@@ -224,7 +224,7 @@ class ColumnMapping(RowKeys):
         if len(set(metrics)) < len(metrics):
             raise ValueError(
                 "two entries have the same metric; if the columns are its replicates, testbeds or levels, use the option wide"
-                " (docs/formats.md, Your own tables)"
+                " (docs/own-tables.md)"
             )
         if both := next((place for place in self.key_places() if place in self.places()), None):
             raise ValueError(f"{both} is both a metric and one of testbed, replicate and levels")
