@@ -110,6 +110,12 @@ def analysis(name: str) -> AnyAnalysis:
     return module.analysis
 
 
+def analysis_command(name: str) -> str:
+    """Return what one types for an analysis: ``anatomy``, ``analyse tails``; empty for what is none."""
+    entry = ANALYSES.get(name)
+    return "" if entry is None else name if entry.own_command else f"analyse {name}"
+
+
 def analysis_names() -> Sequence[str]:
     """In the order of their list; imports none of them."""
     return tuple(ANALYSES)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
-from twinbed.analyses import ANALYSES
+from twinbed import registry
 from twinbed.analyses.compare.ranked import ranked, summed
 from twinbed.analyses.compare.section import (
     cautions_section,
@@ -105,8 +105,8 @@ def in_short(section: Section) -> Section:
     name = section.key.partition("-")[0]
     if name == "order":
         return replace(section, items=kept, notes=(*section.notes, "Figures of all metrics: twinbed export RESULTS --figures"))
-    command = name if name not in ANALYSES or ANALYSES[name].own_command else f"analyse {name}"
-    more = f"Every detail: twinbed {command} RESULTS --html" if name in ANALYSES else ""
+    command = registry.analysis_command(name)
+    more = f"Every detail: twinbed {command} RESULTS --html" if command else ""
     return replace(section, items=kept, notes=(*section.notes, *filter(None, [more])))
 
 

@@ -54,7 +54,7 @@ def metadata(files: Mapping[str, bytes]) -> dict[bytes, bytes]:
 
 def read_list(schema: pa.Schema) -> Mapping[str, Listed] | None:
     """Return the list in the schema of a part's runs; None if it has none. Raises ValueError."""
-    given = (schema.metadata or {}).get(_KEY)
+    given = (schema.metadata or {}).get(LIST)
     return None if given is None else named(_listed)(parsed(given))
 
 

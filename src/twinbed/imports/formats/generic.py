@@ -1,7 +1,7 @@
 """Formats ``generic-csv`` and ``generic-json``: anybody's own tables and documents. Never recognised by content.
 
 A manifest names the columns (``columns``: column -> metric) or paths (``paths``: path -> metric) of numbers, and ``units``,
-``facts``, ``testbed``, ``levels``, ``replicate``, ``rows`` (each, mean); docs/formats.md, "Your own tables", has examples.
+``facts``, ``testbed``, ``levels``, ``replicate``, ``rows`` (each, mean); docs/own-tables.md has examples.
 
 CSV has the further options ``wide`` (columns that are replicates, testbeds or levels), ``delimiter``, ``decimal``, ``header``,
 ``comment``.  Without a header columns are numbered from 1.  An empty cell, NA, nan, null or - is missing.  Any other cell that
