@@ -38,7 +38,7 @@ _SENTENCES = re.compile(rf"(?:{'|'.join(_ENDS)})\s+(?=[A-Z`\"'(\[{{*])|\n\s*\n|\
 _FRONTED = re.compile(r"^(Of|What|Whether|That|Those)\b(?!.*\?$)", re.DOTALL)
 _NO_VERB = re.compile(
     r"^(What|Of|Whether|Those|That|Where|With|Which|How|A|An|The|One|For|From|In|All|Each|Every|No|If|When|Who|By|At|On|As|To|"
-    r"Two|Per|Its|Their|This|It|Is|Are|Not|Only|Here|Both|Some|Any|Nothing|Such|Whose|Why|Same|Names?|Words?)\b"
+    r"Two|Per|Its|Their|This|It|Is|Are|Not|Only|Here|Both|Some|Any|Nothing|Such|Whose|Why|Same)\b"
 )
 _QUESTION = re.compile(r"[^.:;]*\?(?=\s|\Z)")
 """A question says what a command or an analysis answers, as well as a verb would."""

@@ -1,4 +1,4 @@
-"""What ``compare`` returns: estimates with intervals, comparisons with verdicts, metrics in the order of runs."""
+"""The result of ``compare``: estimates with intervals, comparisons with verdicts, metrics in the order of runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What is compared on a scale that has no ratio."""
+    """The effect that is compared on a scale without ratios."""
 
     name: str
     """``difference`` (of means, in the unit), ``cliffs_delta`` or ``total_variation``."""
@@ -71,7 +71,7 @@ class Spread:
     """How many times as much a testbed varies as the reference. Ratios are None where a standard deviation is 0 or unknown."""
 
     relative: bool
-    """Whether ``ratio`` is of the standard deviations of logarithms, or where there are none, of the values themselves."""
+    """True if ``ratio`` is of the standard deviations of logarithms, or where there are none, of the values themselves."""
     ratio: float | None
     interval: Interval | None
     """At 1 - alpha."""
@@ -88,7 +88,7 @@ class Spread:
     """The same about a value in place of the median, the larger p-value of the two middle ones."""
     family: int = 1
     differs: bool = False
-    """Whether the spreads are shown to differ at alpha, by ``p_value`` and ``p_at_values``: not by one slow run, or a few."""
+    """True if the spreads are shown to differ at alpha, by ``p_value`` and ``p_at_values``: not by one slow run, or a few."""
     reason: str = ""
     """Why something above is None."""
 
@@ -98,7 +98,7 @@ class AllRuns:
     """A comparison of all runs, where the study leaves some out for a caution."""
 
     runs: int
-    """Of the testbed that has fewer."""
+    """Runs of the testbed that has fewer."""
     ratio: float | None
     interval: Interval | None
     verdict: Verdict
@@ -131,13 +131,13 @@ class Measured:
     intervals_overlap: bool | None
     """The seeds' stronger rule: 95 % intervals overlap."""
     paired: bool = False
-    """Whether means are compared by differences within blocks or sessions."""
+    """True if means are compared by differences within blocks or sessions."""
     sessions: tuple[int, int] | None = None
     """How many sessions means are of, here and on the reference; None where they are of runs."""
     step: float = 0.0
-    """What values are rounded to, in the unit; 0 where nothing shows that they are."""
+    """The step that values are rounded to, in the unit; 0 where none shows."""
     events: bool = False
-    """Whether values are counts of events."""
+    """True if values are counts of events."""
     cautions: tuple[Caution, ...] = ()
 
     @property
@@ -153,7 +153,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """What tests of two samples say. P-values are not corrected, and the verdict is the tests' own, until the last stage."""
+    """The results of tests of two samples. P-values are not corrected, and the verdict is the tests' own until the last stage."""
 
     ratio: float | None = None
     """testbed / reference; None where the scale has no ratio or the reference is 0."""
@@ -163,10 +163,9 @@ class Tested:
     """At 1 - alpha: outside the margin exactly when the single test for a difference rejects."""
     verdict: Verdict = Verdict.INCONCLUSIVE
     method: str = ""
-    """How the interval was made: of a ratio ``log``, ``fieller``, ``exact``, ``counts`` (of rare events) or ``unseen`` (both
-    are 0 throughout, so that there is none); else ``welch``, ``student`` (of pairs), ``newcombe`` or the test that names
-    were compared by;
-    ``unlooked`` before a study's first look; empty where there is none."""
+    """How the interval was made. Ratios: ``log``, ``fieller``, ``exact``, ``counts`` (of rare events) or ``unseen`` (both are 0
+    throughout, so that there is none). Others: ``welch``, ``student`` (of pairs), ``newcombe`` or the test that names were
+    compared by. ``unlooked`` before a study's first interim analysis; empty where there is none."""
     p_equivalent: float | None = None
     """The larger p-value of the two one-sided tests."""
     p_different: float | None = None
@@ -224,7 +223,7 @@ class Pooled:
     p_agree: float | None
     """p-value that the true ratio is the same in all cells; None where some cell does not vary."""
     agree: bool
-    """Whether it is not shown at alpha that cells differ."""
+    """True if it is not shown at alpha that cells differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ class Residual:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals(Sequence[Residual]):
-    """Those of a metric by columns, in the order of runs. ``testbed`` is a number, that of one of ``testbeds``."""
+    """Residuals of a metric by columns, in the order of runs. ``testbed`` is an index into ``testbeds``."""
 
     order: NDArray[np.int64]
     testbed: NDArray[np.intp]
@@ -267,7 +266,7 @@ class Residuals(Sequence[Residual]):
     __hash__ = None  # type: ignore[assignment]  # as of a list
 
     def of(self, testbed: str) -> Residuals:
-        """Those of one testbed."""
+        """Return those of one testbed."""
         return self._of(self.testbed == self.testbeds.index(testbed))
 
     def _of(self, rows: slice[int | None, int | None, int | None] | NDArray[np.bool_]) -> Residuals:
@@ -276,19 +275,19 @@ class Residuals(Sequence[Residual]):
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What order did to one metric on one testbed, apart from its cells. P-values are of each test alone."""
+    """The effect of order on one metric on one testbed, apart from its cells. P-values are of each test alone."""
 
     testbed: str
     runs: int
     inside_cells: bool
-    """Whether ``change`` is from the first to the last run of a cell, as cells were measured one after the other."""
+    """True if ``change`` is from the first to the last run of a cell, as cells were measured one after the other."""
     change: float
     """From the first run to the last: a share (-0.08 is 8 % less) where residuals are relative, else in the unit."""
     p_trend: float
     trend: bool
-    """Whether a trend is shown at alpha."""
+    """True if a trend is shown at alpha."""
     correlation: float | None
-    """That of the rank of each residual with the next's; None for fewer runs than a test needs."""
+    """Correlation of the rank of each residual with the next's; None for fewer runs than a test needs."""
     p_serial: float | None
     serial: bool
 
@@ -302,7 +301,7 @@ class Ordering:
     host: str
     direction: str
     relative: bool
-    """Whether residuals are of logarithms, or of the values in their unit."""
+    """True if residuals are of logarithms, or of the values in their unit."""
     residuals: Residuals
     drifts: tuple[Drift, ...]
     blocks: int
@@ -330,17 +329,17 @@ class Estimated:
     testbed: str
     estimate: Estimate
     few: bool
-    """Whether there are too few values to see an outlier or two modes."""
+    """True if there are too few values to see an outlier or two modes."""
     scale: str = ""
     step: float = 0.0
-    """What values are rounded to, in the unit; 0 where nothing shows that they are."""
+    """The step that values are rounded to, in the unit; 0 where none shows."""
     events: bool = False
-    """Whether values are counts of events."""
+    """True if values are counts of events."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellCautions:
-    """What speaks against all metrics of a cell on a testbed."""
+    """Cautions about all metrics of a cell on a testbed."""
 
     cell: Mapping[str, Level]
     testbed: str
@@ -358,7 +357,7 @@ class Excluded:
     decided_after: int = 0
     """How many runs there were when the study file came to say so."""
     asked_now: bool = False
-    """Whether it was not the study that says so, but whoever asked for the result."""
+    """True if the user who asked for the result excludes them, not the study."""
 
     @property
     def sentence(self) -> str:
@@ -379,7 +378,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """What ``compare`` finds of a study."""
+    """The result of ``compare`` for a study."""
 
     comparisons: tuple[Comparison, ...] = ()
     by: str = TESTBED
@@ -392,7 +391,7 @@ class Comparisons:
     interim: InterimAnalysis | None = None
     """The look that verdicts are of, of a study that goes on until it is decided."""
     pooled: tuple[Pooled, ...] = ()
-    """Of headline metrics in two cells and more."""
+    """Pooled ratios of headline metrics in two cells and more."""
     orderings: tuple[Ordering, ...] = ()
     """Headline metrics in the order of runs."""
     estimates: tuple[Estimated, ...] = ()
@@ -402,4 +401,4 @@ class Comparisons:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> number of runs that are not in it."""
     excluded: Excluded | None = None
-    """What the study leaves out for a caution; None where its file names none."""
+    """Runs that the study leaves out for a caution; None where its file names none."""

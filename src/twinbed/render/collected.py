@@ -29,7 +29,7 @@ _KEPT: ContextVar[list[Figure] | None] = ContextVar("figures", default=None)
 
 @contextmanager
 def collected() -> Iterator[list[Figure]]:
-    """The list that figures are put into, in the order of the page."""
+    """Yield the list that figures are put into, in the order of the page."""
     figures: list[Figure] = []
     token = _KEPT.set(figures)
     try:
@@ -39,7 +39,7 @@ def collected() -> Iterator[list[Figure]]:
 
 
 def kept(make: Callable[[], Figure]) -> bool:
-    """Whether the figure was wanted as such, so that nobody will see it drawn."""
+    """Return whether the figure was wanted as such, so that nobody will see it drawn."""
     figures = _KEPT.get()
     if figures is None:
         return False

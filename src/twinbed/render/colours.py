@@ -10,6 +10,6 @@ from pathlib import Path
 
 @cache
 def light() -> Mapping[str, str]:
-    """Name -> ``#rrggbb``, as the first rule of ``page.css`` has them."""
+    """Return name -> ``#rrggbb``, as the first rule of ``page.css`` has them."""
     rule = (Path(__file__).parent / "page.css").read_text().partition("}")[0]
     return dict(re.findall(r"--([a-z]+): (#[0-9a-f]{6})", rule))

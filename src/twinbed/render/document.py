@@ -19,7 +19,7 @@ style in attributes."""
 
 
 def document(title: str, body: Markup, ending: str) -> Markup:
-    """The whole page; ``title`` and ``ending`` (the last sentence) are text."""
+    """Return the whole page; ``title`` and ``ending`` (the last sentence) are text."""
     folder = Path(__file__).parent
     style, script = (f"\n{(folder / name).read_text()}" for name in ("page.css", "page.js"))
     policy = POLICY.format(script=_hash(script), style=_hash(style))
@@ -40,5 +40,5 @@ def document(title: str, body: Markup, ending: str) -> Markup:
 
 
 def _hash(text: str) -> str:
-    """As policies name what may run."""
+    """Return the hash by which policies name what may run."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -9,7 +9,7 @@ _OTHERS = re.compile(r"[^A-Za-z0-9.+]+")
 
 
 def plain(text: str) -> str:
-    """A text as a file's name: ASCII letters, digits, ``.``, ``+`` and ``-``.
+    """Return a text as a file's name: ASCII letters, digits, ``.``, ``+`` and ``-``.
 
     >>> plain("payload 1MiB, switch ovs: requests/s")
     'payload-1MiB-switch-ovs-requests-s'

@@ -13,7 +13,7 @@ _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 
 
 def html(template: str, *values: object) -> Markup:
-    """The template, a literal of this code, with each ``{}`` filled in: what is ``Markup`` as it is, anything else escaped.
+    """Return the template, a literal of this code, with each ``{}`` filled in: ``Markup`` as it is, anything else escaped.
 
     >>> html("<p>{}, {}</p>", Markup("<b>1</b>"), "<2>")
     Markup('<p><b>1</b>, &lt;2&gt;</p>')
@@ -22,13 +22,13 @@ def html(template: str, *values: object) -> Markup:
 
 
 def notes(sentences: Sequence[str]) -> Markup:
-    """A list of sentences, with options of commands as code."""
+    """Return a list of sentences, with options of commands as code."""
     items = Markup().join(html("<li>{}</li>", as_code(_OPTION, each)) for each in sentences)
     return html('<ul class="notes">{}</ul>', items) if sentences else Markup()
 
 
 def as_code(pattern: re.Pattern[str], text: str) -> Markup:
-    """The text with each match as code: what the pattern's one group is of."""
+    """Return the text with each match as code: what the pattern's one group is of."""
     # Of the parts the odd ones are the groups.
     parts = pattern.split(text)
     return Markup().join(html("<code>{}</code>", part) if at % 2 else part for at, part in enumerate(parts))

@@ -58,12 +58,12 @@ def _escaped(character: str) -> str:
 
 
 def escape_label(text: str) -> str:
-    """A label of letters, digits and hyphens."""
+    """Return a label of letters, digits and hyphens."""
     return "".join(character if character.isascii() and character.isalnum() else "-" for character in text)
 
 
 def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: Iterable[Sequence[str]], rule: int = 0) -> str:
-    r"""A table for ``\input``; needs booktabs. ``columns`` is a letter each; texts are escaped already. The first
+    r"""Return a table for ``\input``; needs booktabs. ``columns`` is a letter each; texts are escaped already. The first
     ``rule`` rows stand above a rule, where it is not 0.
 
     It floats, or has as many pages as it takes and needs longtable. One that is wider than the text sticks out on both sides
@@ -95,13 +95,13 @@ def table(caption: str, label: str, columns: str, heads: Sequence[str], rows: It
 
 
 def _row(cells: Sequence[str]) -> str:
-    r"""A line of a table. What begins with a bracket or a star would be an option of the ``\\\\`` before it."""
+    r"""Return a line of a table. A bracket or a star at its beginning would be an option of the ``\\\\`` before it."""
     text = " & ".join(cells)
     return f"    {'{}' if text.startswith(('[', '*')) else ''}{text} \\\\"
 
 
 def over_pages(caption: str, label: str, columns: str, head: str, body: Sequence[str], small: Sequence[str] = ()) -> str:
-    """A table of rows that are lines already; its caption and its heads stand on every page. Needs booktabs and longtable."""
+    """Return a table of rows that are lines already; caption and heads stand on every page. Needs booktabs and longtable."""
     lines = (
         r"\begingroup",
         *small,
@@ -130,6 +130,6 @@ def over_pages(caption: str, label: str, columns: str, head: str, body: Sequence
 
 
 def needs(tables: Iterable[str]) -> str:
-    """The packages that these tables need, as a document loads them."""
+    """Return the packages that these tables need, as a document loads them."""
     long = any(_LONGTABLE in each for each in tables)
     return rf"\usepackage{{booktabs{',longtable' if long else ''}}}"

@@ -22,7 +22,7 @@ STANDARD = "-"
 
 @contextmanager
 def opened(output: Path | None) -> Iterator[IO[bytes]]:
-    """The output, for bytes."""
+    """Yield the output, for bytes."""
     if _is_standard(output):
         yield sys.stdout.buffer
         say_text("")  # what is still to be written goes out
@@ -68,7 +68,7 @@ def _is_standard(output: Path | None) -> bool:
 
 @contextmanager
 def _named(file: Path, option: str = "-o FILE") -> Iterator[None]:
-    """An error of the system names the file: that of a full disk does not. Raises TwinbedError."""
+    """Put the file's name into an error of the system: a full disk's error has none. Raises TwinbedError."""
     try:
         yield
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Plots over the number of pairs: every run, the mean of each N, and the line that they are held against.
+"""Plots over the number of pairs: every run, the mean of each N, and the line that they are compared with.
 
 A panel for each combination of levels; testbeds are its lines.  They follow the page's colours (see ``plots``).
 """
@@ -34,11 +34,11 @@ LEGEND: Spec = {
 }
 """The legend of lines, above a plot."""
 MARKS: Spec = {each: value for each, value in LEGEND.items() if not each.startswith("symbol")} | {"symbolOpacity": 1}
-"""That of marks, which are told apart by shapes too."""
+"""Opacity of marks, which shapes distinguish too."""
 
 
 def aside(names: Sequence[str], tested: Sequence[int]) -> Mapping[str, float]:
-    """Line -> by what its N are multiplied, so that lines lie beside each other, the middle one in its place."""
+    """Return line -> the factor of its N, so that lines lie next to each other, the middle one in its place."""
     step = (tested[-1] / tested[0]) ** APART
     return {name: step ** (at - (len(names) - 1) / 2) for at, name in enumerate(names)}
 
@@ -52,13 +52,13 @@ def beside(names: Sequence[str], tested: Sequence[int], many: str) -> Spec:
 
 
 def ranged(names: Sequence[str], of: Sequence[object], legend: Spec | None, field: str = "series") -> Spec:
-    """Return how lines are told apart: by colours, dashes or shapes, each in its order."""
+    """Return how lines are distinguished: by colours, dashes or shapes, each in its order."""
     scale = {"domain": list(names), "range": [of[at % len(of)] for at in range(len(names))]}
     return {"field": field, "type": "nominal", "sort": list(names), "scale": scale, "legend": legend}
 
 
 def dashed(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec) -> list[Spec]:
-    """A layer a line, each with its dashes: encoded, they would be drawn around the marks of a legend too."""
+    """Return a layer a line, each with its dashes: encoded, they would be drawn around the marks of a legend too."""
     return [
         {
             "data": {"values": [row for row in rows if row["series"] == name]},
@@ -71,7 +71,7 @@ def dashed(rows: Sequence[Spec], x: Spec, y: Spec, colour: Spec) -> list[Spec]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One series: values of runs by N, and the ends of the line that they are held against, if there is one."""
+    """One series: values of runs by N, and the ends of the line that they are compared with, if there is one."""
 
     name: str
     values: Sequence[tuple[int, Sequence[float]]]
@@ -91,7 +91,7 @@ def over_n(shown: Sequence[Panel], many: str, axis: str, *, logarithmic: bool = 
 
 
 def of_n(tested: Sequence[int], many: str) -> Spec:
-    """The horizontal axis: N on a logarithmic scale, with a tick for each N tested."""
+    """Return the horizontal axis: N on a logarithmic scale, with a tick for each N tested."""
     return {
         "field": "n",
         "type": "quantitative",

@@ -1,4 +1,4 @@
-"""What a section says, without its figures: as HTML for a notebook, and as text."""
+"""Write a section without its figures: as HTML for a notebook, and as text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from twinbed.render.sections import Part
 from twinbed.render.tabular import Tabular
 
 MOST_ROWS = 30
-"""Of a table that is shown at a glance."""
+"""Rows of a table that is shown at a glance."""
 WIDTH = 100
 
 
 def as_html(parts: Sequence[Part]) -> Markup:
-    """Each part with its title, its sentence and its table."""
+    """Return each part with its title, its sentence and its table."""
     return Markup().join(_html(part) for part in parts)
 
 
@@ -31,7 +31,7 @@ def _html(part: Part) -> Markup:
 
 
 def as_text(parts: Sequence[Part]) -> str:
-    """The same in lines of 100 characters, but for tables that are wider."""
+    """Return the same in lines of 100 characters, but for tables that are wider."""
     return "\n".join(line for part in parts for line in _text(part))
 
 

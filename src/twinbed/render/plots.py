@@ -84,8 +84,8 @@ CONFIG: Spec = {
 
 
 def svg(spec: Spec, label: str, name: str = "") -> Markup:
-    """The drawn plot, to be put into a page as it is. ``label`` says what it shows to those who cannot see it; ``name`` does
-    in short. Nothing where the plot itself is wanted instead (``collected``)."""
+    """Return the drawn plot, to be put into a page as it is. ``label`` describes it to those who cannot see it, ``name`` in
+    short. Nothing where the plot itself is wanted instead (``collected``)."""
     if kept(lambda: Figure(name or label, label, spec=spec)):
         return Markup()
     return Markup(labelled(_drawn(json.dumps(everywhere(spec))), label))  # Vega escapes every text that it draws.
@@ -93,7 +93,7 @@ def svg(spec: Spec, label: str, name: str = "") -> Markup:
 
 @lru_cache(maxsize=64)
 def _drawn(spec: str) -> str:
-    """A plot takes 40 ms: what a page, an export and a notebook show of the same result is drawn once."""
+    """Return a drawn plot. It takes 40 ms, so a page, an export and a notebook of the same result draw it once."""
     import vl_convert
 
     drawn = slim(str(vl_convert.vegalite_to_svg(spec)), FONT)
@@ -153,7 +153,7 @@ def panels(each: list[Spec], between: int | None = None) -> Spec:
 
 
 def label_width(names: Iterable[str], most: int) -> int:
-    """The width in which labels are whole, from LABELS to ``most``."""
+    """Return the width in which labels are whole, from LABELS to ``most``."""
     return max(LABELS, min(most, LABEL_GAP + math.ceil(CHARACTER * max(map(len, names), default=0))))
 
 

@@ -48,9 +48,8 @@ def tabular(table: Table) -> Tabular:
 
 
 def parts(section: Section) -> Iterator[Part]:
-    """Yield the section's sentence and what follows it, with its first table where that is not of an inner section; then other
-    tables that readers get on paper, and the parts of inner sections that have a sentence. The sentence of a part ends with its
-    table's caption."""
+    """Yield the section's sentence and what follows it, with its first table unless an inner section has that. Then come other
+    tables on paper, and the parts of inner sections that have a sentence. A part's sentence ends with its table's caption."""
     inner = [item for item in section.items if isinstance(item, Section) and (item.sentence or item.mark) and item.in_text]
     apart = replace(section, items=[item for item in section.items if all(item is not each for each in inner)])
     tables = [table for table in apart.tables(folded=False) if _is_shown(table)]

@@ -30,8 +30,8 @@ def csv_text(header: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
 
 
 def harmless(value: object) -> object:
-    """The value; of a text what a spreadsheet shows as that text. A carriage return becomes a line feed, which Python's writer
-    quotes."""
+    """Return the value, or for a text what a spreadsheet shows as that text. A carriage return becomes a line feed, which
+    Python's writer quotes."""
     if not isinstance(value, str):
         return value
     text = visible(value.replace("\r", "\n"))
@@ -39,7 +39,7 @@ def harmless(value: object) -> object:
 
 
 def harmless_table(table: pa.Table) -> pa.Table:
-    """The table with such texts in all columns of texts, and in their names."""
+    """Return the table with such texts in all columns of texts, and in their names."""
     import pyarrow as pa
 
     for at, field in enumerate(table.schema):
@@ -55,7 +55,7 @@ def harmless_table(table: pa.Table) -> pa.Table:
 
 
 def _is_suspect(texts: pa.ChunkedArray) -> bool:
-    """Whether any of the texts may not be what ``harmless`` gives; most columns need no list of Python's texts."""
+    """Return whether any of the texts may not be what ``harmless`` gives; most columns need no list of Python's texts."""
     import pyarrow.compute as pc
 
     if any(pc.any(pc.starts_with(texts, start)).as_py() for start in STARTS):

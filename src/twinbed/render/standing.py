@@ -12,7 +12,7 @@ from twinbed.terminal import everywhere
 
 
 def specification(figure: Figure) -> Document:
-    """The plot's Vega-Lite specification."""
+    """Return the plot's Vega-Lite specification."""
     text = json.dumps(everywhere({**(figure.spec or {}), "description": figure.label}))
     for placeholder, variable in COLOURS.items():
         text = text.replace(placeholder, light()[variable.removeprefix("var(--").removesuffix(")")])
@@ -21,7 +21,7 @@ def specification(figure: Figure) -> Document:
 
 
 def svg(figure: Figure) -> str:
-    """The figure drawn."""
+    """Return the figure drawn."""
     if figure.drawing is not None:
         return figure.drawing
     import vl_convert

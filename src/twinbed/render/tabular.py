@@ -43,7 +43,7 @@ class Tabular:
         return "\n".join([*filter(None, [self.title]), *shown]) + "\n"
 
     def as_latex(self, label: str) -> str:
-        r"""A table for ``\input``; needs booktabs, and longtable where it has many rows."""
+        r"""Return a table for ``\input``; needs booktabs, and longtable where it has many rows."""
         columns = "l" * self.texts + "r" * (len(self.heads) - self.texts)
         caption = latex_text.escape(f"{self.title}. {self.caption}".strip())
         heads = [latex_text.escape(head) for head in self.heads]
@@ -51,7 +51,7 @@ class Tabular:
         return latex_text.table(caption, label, columns, heads, rows, self.rule)
 
     def as_html(self) -> Markup:
-        """A table that a narrow screen scrolls."""
+        """Return a table that a narrow screen scrolls."""
         kinds = ["" if column < self.texts else Markup(' class="number"') for column in range(len(self.heads))]
         head = Markup().join(
             html('<th scope="col"{}>{}</th>', kind, text) for kind, text in zip(kinds, self.heads, strict=True)

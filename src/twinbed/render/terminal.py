@@ -15,7 +15,7 @@ from rich.text import Text
 from twinbed.terminal import columns, one_line, visible
 
 _MARKS = {"! ": "yellow", "-> ": "", "- ": ""}
-"""Of a list's items, with their styles."""
+"""Marks of a list's items, with their styles."""
 
 
 class Terminal(Console):

@@ -1,4 +1,4 @@
-"""What testbeds are made of and what was set on them, side by side; from the tables ``facts`` and ``applied``."""
+"""Show what testbeds are made of and what was set on them, side by side; from the tables ``facts`` and ``applied``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fact:
 
 
 def passports(tables: Tables) -> tuple[Fact, ...]:
-    """The testbeds' passports, in the order of places and names; places that are alike everywhere share a line."""
+    """Return the testbeds' passports, in the order of places and names; places that are alike everywhere share a line."""
     value = _collect(tables, "facts", ("place", "fact", "value"))
     merged: dict[str, list[Fact]] = {}
     for (place, name), rows in sorted(value.items()):
@@ -41,7 +41,7 @@ def passports(tables: Tables) -> tuple[Fact, ...]:
 
 
 def applied(tables: Tables) -> tuple[Fact, ...]:
-    """Every setting as asked and as found."""
+    """Return every setting as asked and as found."""
     value_read = _collect(tables, "applied", ("subject", "setting", "found", "asked", "source"))
     return tuple(
         Fact(subject, setting, _values(rows, 0), _values(rows, 1), next(iter(rows.values()))[0][2])
@@ -74,7 +74,7 @@ def _values(rows: Rows, column: int) -> Values:
 
 
 def shown(values: Values, testbed: str, most: int = 4) -> str:
-    """A testbed's values in one text; a value that runs do not agree on is shown with its alternatives."""
+    """Return a testbed's values in one text; a value that runs do not agree on is shown with its alternatives."""
     known = values.get(testbed, ())
     if not known:
         return MISSING

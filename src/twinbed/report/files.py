@@ -1,4 +1,4 @@
-"""What a study that was imported says of its files: how many were read, and what of the others could not be."""
+"""Report the files of an imported study: how many were read, and why others could not be."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MOST_FILES = 50
 
 
 def measured_by(outline: Outline) -> Sequence[str]:
-    """The formats of the files; none of a study that was run."""
+    """Return the formats of the files; none of a study that was run."""
     return [str(each) for each in object_at(_import(outline), "formats") if each != "unknown"]
 
 
 def imported(outline: Outline) -> Iterator[Markup]:
-    """A section of the page; nothing for a study that was run."""
+    """Yield a section of the page; nothing for a study that was run."""
     about = _import(outline)
     if not about:
         return

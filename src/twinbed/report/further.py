@@ -35,15 +35,15 @@ class Further:
     link: str
     """From the report's folder to it."""
     name: str
-    """Of the analysis, or whatever the file is called."""
+    """The analysis' name, or whatever the file is called."""
     title: str
     is_old: bool
-    """Whether a run has ended since it was made."""
+    """True if a run has ended since it was made."""
 
 
 def further(tables: Tables, report: Path | None) -> Sequence[Further]:
-    """The pages in the results' folder, those of analyses in their order first. ``report`` is the file that will link them;
-    None where it is none."""
+    """Return the pages in the results' folder, in the order of analyses first. ``report`` is the file that will link them; None
+    where it is none."""
     if report is None or not tables.shown.is_dir():
         return ()
     tree = Tree(tables.shown)
@@ -76,7 +76,7 @@ def _title(tree: Tree, name: str) -> str:
 
 
 def further_section(pages: Sequence[Further]) -> Iterator[Markup]:
-    """A section of the report; nothing where there are none."""
+    """Yield a section of the report; nothing where there are none."""
     if not pages:
         return
     yield html('<section id="{}"><h2>{}</h2><p>{}</p><ul>', KEY, TITLE, "Made of these results with settings of their own.")

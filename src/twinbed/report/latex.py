@@ -30,7 +30,7 @@ MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict
 
 
 def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (), own: Sequence[Table] = ()) -> str:
-    """The tables, one after the other."""
+    """Return the tables, one after the other."""
     name = tables.outline.name
     headlines = [each for each in result.comparisons if each.headline]
     parts = [f"% {other_settings(tables.other_settings)}"] if tables.other_settings else []

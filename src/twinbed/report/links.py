@@ -22,7 +22,7 @@ _SCALES = {
 
 
 def links(tables: Tables) -> Iterator[Markup]:
-    """Nothing where no links were checked."""
+    """Yield nothing where no links were checked."""
     if not tables.link_checks:
         return
     failed = sum(check.reason is not None for check in tables.link_checks)
@@ -61,12 +61,12 @@ def links(tables: Tables) -> Iterator[Markup]:
 
 
 def _pairs(check: LinkCheck) -> tuple[int, int]:
-    """How many were measured, of how many; nothing where the check does not say."""
+    """Return how many were measured, of how many; nothing where the check does not say."""
     return (0, 0) if check.measured_pairs is None or check.pairs is None else (len(check.measured_pairs), check.pairs)
 
 
 def _cell(check: LinkCheck, tables: Tables) -> str:
-    """The cell in words, by the run that the check was made in."""
+    """Return the cell in words, by the run that the check was made in."""
     levels = next((record.levels for record in tables.records if record.id == check.run), None)
     return check.cell if levels is None else cell_title(levels)
 
@@ -81,7 +81,7 @@ def _row(figure: Figure) -> list[str]:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """The number with four digits, in the unit that suits it.
+    """Return the number with four digits, in the unit that suits it.
 
     >>> quantity(9.413e8, "bit/s"), quantity(0.0105, "s"), quantity(0.001, "1"), quantity(None, "B")
     ('941.3 Mbit/s', '10.5 ms', '0.1 %', '–')

@@ -1,6 +1,6 @@
-"""The tables that a study file asks for: rows and columns as it says, a number a cell, with the marks of its cautions.
+"""Make the tables that a study file asks for: rows and columns as it says, a number a cell, with the marks of its cautions.
 
-They are other views of what ``compare`` found, and decide nothing. What was not measured is empty.
+They are other views of what ``compare`` found, and decide nothing. A missing value is empty.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ class Table:
 
     @property
     def cautions(self) -> Mapping[Kind, None]:
-        """Those of its cells, in the order in which they come."""
+        """Cautions of its cells, in the order in which they come."""
         return dict.fromkeys(kind for entry in self.entries for kind in entry.cautions)
 
 
 def marks(tables: Sequence[Table]) -> Mapping[Kind, str]:
-    """A mark for each caution, the same in all of the tables."""
+    """Return a mark for each caution, the same in all of the tables."""
     kinds = dict.fromkeys(kind for table in tables for kind in table.cautions)
     return {kind: MARKS[at % len(MARKS)] * (at // len(MARKS) + 1) for at, kind in enumerate(kinds)}
 
 
 def study_tables(tables: Tables, result: Comparisons, printed: Printed | None = None) -> tuple[Table, ...]:
-    """What the study file lists under ``tables``, in its order."""
+    """Return what the study file lists under ``tables``, in its order."""
     outline = tables.outline
     asked = [_asked(number, each) for number, each in enumerate(outline.data.get("tables") or (), start=1)]
     factors = {TESTBED: list(outline.testbeds), **(outline.data.get("factors") or {})}
@@ -158,8 +158,8 @@ def _table(
 def _change(
     row: Estimated, base: Estimated | None, compared: Comparison | None, asked: Pivot, outline: Outline
 ) -> tuple[float | None, float | None, float | None]:
-    """As a share, with the bounds that ``compare`` found where it is against the reference testbed; of other levels with those
-    of Welch's test on logarithms, of independent runs, at the same level."""
+    """Return the change as a share, with the bounds of ``compare`` against the reference testbed; of other levels with those of
+    Welch's test on logarithms, of independent runs, at the same level."""
     if base is None or row is base or row.estimate.mean is None or not base.estimate.mean:
         return None, None, None
     if asked.columns == TESTBED and compared is not None and compared.reference == asked.against:
@@ -180,7 +180,7 @@ def _name(levels: Levels) -> frozenset[tuple[str, str, Level]]:
 
 
 def as_tabular(table: Table, notes: Mapping[Kind, str]) -> Tabular:
-    """The texts of a table, marked, and the printed numbers in columns of their own."""
+    """Return the texts of a table, marked, and the printed numbers in columns of their own."""
     asked = table.asked
     scale = _scale(table)
     has_printed = [any(entries[at].printed for _, entries in table.rows) for at in range(len(table.columns))]
@@ -264,12 +264,12 @@ def _caption(table: Table, scale: UnitScale) -> str:
 
 
 def _label(factor: str) -> str:
-    """A factor's own name, without the path to it."""
+    """Return a factor's own name, without the path to it."""
     return factor.rpartition(".")[2]
 
 
 def as_csv(tables: Sequence[Table]) -> str:
-    """A row a cell, in base units; an empty field is a missing value."""
+    """Return a row a cell, in base units; an empty field is a missing value."""
     heads = "table metric host direction unit levels n mean stdev low high change change_low change_high cautions printed"
     rows = []
     for table in tables:

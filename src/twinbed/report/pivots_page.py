@@ -11,7 +11,7 @@ from twinbed.report.pivots import Table, as_tabular, footnotes, marks
 
 
 def own_tables(own: Sequence[Table]) -> Iterator[Markup]:
-    """Each with the marks of its numbers' cautions, which are said at the end; nothing where none is asked for."""
+    """Yield each table with the marks of its cautions, which the end explains; nothing where no table is asked for."""
     if not own:
         return
     notes = marks(own)

@@ -36,7 +36,7 @@ def provenance(tables: Tables) -> Iterator[Markup]:
 
 def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], settings: Sequence[Fact]) -> Iterator[Markup]:
     yield Markup('<section id="testbeds"><h2>Testbeds</h2>')
-    imported_from = "From the files, and what was said of them."
+    imported_from = "From the files and their manifest."
     origin = imported_from if "import" in tables.outline.data else "Read from the running systems."
     differing = [fact for fact in facts if fact.differs(testbeds)]
     same = [fact for fact in facts if not fact.differs(testbeds)]

@@ -27,7 +27,7 @@ Sizes = Mapping[str, Mapping[str, Mapping[int, int]]]
 
 
 def segment_sizes(tables: Tables) -> dict[str, Sizes]:
-    """What was captured, by direction; empty where nothing was."""
+    """Return what was captured, by direction; empty where nothing was."""
     table = tables.table(TABLE)
     if not table.num_rows:
         return {}
@@ -81,7 +81,7 @@ def _panel(cell: str, testbeds: Mapping[str, Mapping[int, int]], order: Sequence
 
 
 def joined(counts: Mapping[int, int]) -> Mapping[int, int]:
-    """The counts themselves; where there are too many sizes, bins of an eighth of an octave at their mean size."""
+    """Return the counts themselves; where there are too many sizes, bins of an eighth of an octave at their mean size."""
     if len(counts) <= MOST_SIZES:
         return counts
     bins: dict[int, list[int]] = defaultdict(lambda: [0, 0])

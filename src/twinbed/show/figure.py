@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 Spec: TypeAlias = dict[str, Any]
 """A plot or a part of one, as Vega-Lite's schema has it."""
 Colours: TypeAlias = Mapping[str, str]
-"""What a colour is for (``ink``, ``rule``) -> CSS."""
+"""The use of a colour (``ink``, ``rule``) -> CSS."""
 PAGE: Colours = {
     name: f"var(--{name})" for name in ("ink", "muted", "rule", "paper", "band", "different", "equivalent", "inconclusive")
 }
@@ -24,9 +24,9 @@ class Figure:
     name: str
     """A few words, for a file's name."""
     label: str = ""
-    """What it shows, for those who cannot see it. By default the caption; the section's table has the numbers."""
+    """Describes it to those who cannot see it. By default the caption; the section's table has the numbers."""
     spec: Callable[[], Spec] | None = None
     drawing: Callable[[Colours], str] | None = None
     caption: str = ""
     is_narrow: bool = False
-    """Whether as many stand side by side as have room."""
+    """True if as many stand side by side as have room."""

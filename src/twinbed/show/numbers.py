@@ -11,7 +11,7 @@ DIGITS = 6
 
 
 def figure(value: float | None, digits: int = DIGITS) -> str | None:
-    """A number to so many digits; None is missing."""
+    """Return a number to so many digits; None is missing."""
     if value is None:
         return None
     if value and not 1e-4 <= abs(value) < 10.0**digits:
@@ -20,7 +20,7 @@ def figure(value: float | None, digits: int = DIGITS) -> str | None:
 
 
 def fixed(value: float | None, digits: int = DIGITS) -> str | None:
-    """A number to exactly so many digits, zeros at its end too: ``64049.0``."""
+    """Return a number to exactly so many digits, zeros at its end too: ``64049.0``."""
     if value is None or value == 0 or not 1e-4 <= abs(value) < 10.0**digits:
         return figure(value, digits)
     return f"{value:#.{digits}g}".removesuffix(".")
@@ -46,7 +46,7 @@ def probability(value: float | None) -> str | None:
 
 
 def percent(value: float | None) -> str | None:
-    """A share as ``12.34 %``, ``<0.01 %``."""
+    """Return a share as ``12.34 %``, ``<0.01 %``."""
     if value is None:
         return None
     return "<0.01 %" if 0 < value < 5e-5 else f"{value * 100:.2f} %"

@@ -15,7 +15,7 @@ _PREFIXED = {"bytes": "B", "B": "B", "bit": "bit", "bit/s": "bit/s", "bytes/s": 
 NONE = "–"
 _LONG_S = 100.0
 NOTHING = 1e-9
-"""A per cent below it is what is left of a difference of equal numbers."""
+"""A per cent below it is the rounding of a difference of equal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class UnitScale:
 
 
 def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
-    """One scaling for values that stand beside each other, chosen by the largest."""
+    """Return one scaling for values that stand next to each other, chosen by the largest."""
     # The name of a metric per request says so; its unit need not.
     base, _, per = unit.partition("/")
     whole = unit if unit in _PREFIXED or per == "s" else base
@@ -44,7 +44,7 @@ def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """One value with its unit, to three digits: ``70.0 ms``, ``842 µs``, ``0 s``; longer times as ``duration`` has them."""
+    """Return a value with its unit, to three digits: ``70.0 ms``, ``842 µs``, ``0 s``; longer times as by ``duration``."""
     if value is None or not math.isfinite(value):
         return NONE
     if unit == "s" and value >= _LONG_S:
@@ -56,7 +56,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def number(value: float | None, half_width: float | None = None) -> str:
-    """A number with the digits that matter: two of the half width where there is one, else four of its own."""
+    """Return a number with the digits that matter: two of the half width where there is one, else four of its own."""
     if value is None or not math.isfinite(value):
         return NONE
     return f"{value:,.{_decimals(value, half_width)}f}"
@@ -111,7 +111,7 @@ def _decimals(value: float, half_width: float | None) -> int:
 
 
 def ratio(value: float | None) -> str:
-    """A ratio with three decimals near 1, three significant digits elsewhere."""
+    """Return a ratio with three decimals near 1, three significant digits elsewhere."""
     if value is None:
         return NONE
     if 0.1 <= value < 10 or value == 0:
@@ -134,7 +134,7 @@ FINEST_RATIO = 1e-3
 
 
 def change(value: float, reference: str) -> str:
-    """A ratio in words: ``4.1 % less than container``, ``3.4 times as much as container``."""
+    """Return a ratio in words: ``4.1 % less than container``, ``3.4 times as much as container``."""
     if value >= 2:
         return f"{value:.3g} times as much as {reference}"
     if value == 0:
@@ -148,7 +148,7 @@ def change(value: float, reference: str) -> str:
 
 
 TIMES = 1.5
-"""A ratio from here on is said as a multiple, below it as a share more or less."""
+"""A ratio from here on is shown as a multiple, below it as a share more or less."""
 
 
 def changed(value: float, *, sentence: bool = False) -> str:

@@ -21,22 +21,22 @@ class Section:
     key: str
     """The anchor of the section in a page, and the name of its first table in LaTeX."""
     title: str
-    """What headings and a page's navigation call it."""
+    """Its name in headings and in a page's contents."""
     sentence: str = ""
     items: Sequence[Item] = ()
     notes: tuple[str, ...] = ()
-    """What comes last in a report and a page, beside the cautions of the result and what it leaves out, which both have."""
+    """Notes at the end of a report and a page, with the cautions of the result and what it leaves out, which both have."""
     kicker: str = ""
-    """What a page of its own has above its title, in a few words."""
+    """A few words above the title on a page of its own."""
     layer: str = ""
     """The layer of metrics that it belongs into; empty for a section of its own."""
     folded: bool = False
-    """Whether a page shows only its title until it is opened."""
+    """True if a page shows only its title until it is opened."""
     on_paper: bool | None = None
-    """Whether a folded one is printed whole, and its tables belong into Markdown, LaTeX and notebooks too. None: it is printed
-    where it has figures."""
+    """True if a folded one is printed whole, and its tables belong into Markdown, LaTeX and notebooks too. None: it is printed
+    if it has figures."""
     in_text: bool = True
-    """Whether a terminal shows it."""
+    """True if a terminal shows it."""
     mark: str = ""
     """The verdict that a page colours it by; empty for none."""
 
@@ -73,7 +73,7 @@ class Listing:
     title: str
     texts: tuple[str, ...]
     ending: str = ""
-    """What to do about it, after the list."""
+    """The advice after the list."""
     mark: str = ""
     """A verdict or the rank of a caution, which gives the colour and the sign."""
 

@@ -94,7 +94,7 @@ class Table:
 
     @property
     def is_for_programs(self) -> bool:
-        """Whether programs get the table; one without records may have no columns."""
+        """True if programs get the table; one without records may have no columns."""
         return bool(self.keyed or not self.columns)
 
     @property

@@ -114,7 +114,7 @@ def metric_title(metric: str, host: str = "", direction: str = "") -> str:
 
 
 def heading(text: str) -> str:
-    """The text with a capital at its beginning; other letters stay as they are."""
+    """Return the text with a capital at its beginning; other letters stay as they are."""
     return text[:1].upper() + text[1:]
 
 
@@ -138,7 +138,7 @@ def _bounds(interval: Interval | None, say: Callable[[float], str]) -> str:
 
 
 def times(value: float) -> str:
-    """A ratio of spreads with two digits; nobody knows more of it."""
+    """Return a ratio of spreads with two digits; nobody knows more of it."""
     return f"{value:#.2g}".removesuffix(".") if value < 99.5 else f"{value:,.0f}"
 
 
@@ -160,7 +160,7 @@ def left_out(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def caution_sentences(cautions: Sequence[Caution]) -> Iterator[str]:
-    """What the runs carried, one sentence each: of what, what it means, what to do."""
+    """Yield what the runs carried, one sentence each: of what, what it means, what to do."""
     for each in cautions:
         where = ", ".join(part for part in (each.subject, each.detail) if part)
         yield f"{heading(each.kind.meaning)}" + (f" ({where})" if where else "") + f". To do: {each.kind.advice}."

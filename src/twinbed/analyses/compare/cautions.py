@@ -29,7 +29,7 @@ OF_IMPORTS = ("files", "metrics")
 
 
 def carried(tables: Tables) -> Carried:
-    """The cautions of the run records and of extraction."""
+    """Return the cautions of the run records and of extraction."""
     of_run: dict[str, list[tuple[Kind, str]]] = defaultdict(list)
     table = tables.table("cautions")
     if table.num_rows:
@@ -40,7 +40,7 @@ def carried(tables: Tables) -> Carried:
 
 
 def of_group(testbed: str, cell: str, group: CellRuns, carry: Carried, left: Residue) -> tuple[Caution, ...]:
-    """What the runs of one testbed in one cell carry, each kind once with the number of runs that carry it, and its residue."""
+    """Return what the runs of one testbed in one cell carry: each kind once with the number of its runs, and the residue."""
     runs = [*group.complete, *group.failed]
     cautions = list(_merged(testbed, runs, carry))
     if group.failed:
@@ -54,7 +54,7 @@ def of_group(testbed: str, cell: str, group: CellRuns, carry: Carried, left: Res
 
 
 def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) -> tuple[Caution, ...]:
-    """The cautions of the whole study, each kind once for each testbed."""
+    """Return the cautions of the whole study, each kind once for each testbed."""
     cautions = list(tables.cautions)
     records = Records.of(tables.records)
     ids, failing = records.ids, [row for row, status in enumerate(records.statuses.listed()) if status is Status.FAILED]
@@ -100,7 +100,7 @@ def _merged(testbed: str, runs: Sequence[str], carry: Carried) -> Iterable[Cauti
 
 
 def _of_all_cells(left: Residue) -> Iterable[Caution]:
-    """Each thing that varies once for each testbed, with its values in all cells in which it does."""
+    """Yield each thing that varies once for each testbed, with its values in all cells in which it does."""
     merged: dict[tuple[str, str], frozenset[str]] = {}
     for (testbed, _cell), varying in left.items():
         for what, values in varying.items():
@@ -136,8 +136,8 @@ def residue(tables: Tables, sessions: str | None = None) -> Residue:
 
 
 def _apart(tables: Tables, records: Records, cells: Mapping[tuple[str, str], NDArray[np.intp]]) -> Residue:
-    """For testbeds that were measured apart from each other (merged, imported): how the measurement of a cell differs from that
-    on the reference, in what is no factor. Values say whose they are. ``cells``: the rows of each."""
+    """Return how the measurement of a cell differs from the reference's in what is no factor, for testbeds that were measured
+    apart (merged, imported). Values say whose they are. ``cells``: the rows of each."""
     reference = str(tables.outline.reference)
     circumstances = _circumstances(tables) if _measured_apart(tables) else {}
     by = tables.outline.by
@@ -153,7 +153,7 @@ def _apart(tables: Tables, records: Records, cells: Mapping[tuple[str, str], NDA
 
 
 def _circumstances_of(records: Records, circumstances: Mapping[str, Mapping[str, str]], by: str) -> Mapping[str, set[str]]:
-    """What all runs of a cell know of how they were measured -> the values; without the factor that is compared, ``by``."""
+    """Return, for each circumstance that all runs of a cell know, its values; without the factor that is compared, ``by``."""
     once = {id(settings): _of_measuring(settings, by) for settings in records.settings.distinct()}
     each = list(once.values())
     if circumstances:
@@ -169,7 +169,7 @@ def _measured_apart(tables: Tables) -> bool:
 
 
 def _of_measuring(settings: Settings, by: str) -> Mapping[str, str]:
-    """What a run's settings say of what is measured, and with what."""
+    """Return what a run's settings say of what is measured, and with what."""
     known = (*OF_IMPORTS, by.rpartition(".")[2])
     return {f"setting workload.{name}": value for name, value in _leaves(settings["workload"]) if name not in known}
 

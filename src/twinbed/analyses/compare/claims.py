@@ -1,9 +1,9 @@
-"""What comparisons of one or several studies show at once: verdicts whose errors are controlled over all of them.
+"""Decide comparisons of one or several studies together: their errors are controlled over all of them.
 
 A verdict of ``compare`` is right as often as its study says, cell by cell (equivalence) or study by study (difference). Who
-acts on any of many sentences needs more: that all are right at once. Of the error alpha half goes to what is called
+acts on any of many sentences needs more: that all are right at once. Half of the error alpha goes to what is called
 equivalent and half to what is called different, each corrected by Holm (1979, Scand. J. Stat. 6:65) over all comparisons,
-whatever their dependence. So the chance that any verdict here is wrong is at most alpha.  What follows from several of them,
+whatever their dependence. So the chance that any verdict here is wrong is at most alpha.  A sentence on several of them,
 such as "equivalent from 64 KiB on", is wrong no more often: an intersection-union test (Berger 1982, Technometrics 24:295),
 whose p-value is the largest of its cells'.  It needs every cell, and costs no correction of its own.
 
@@ -36,7 +36,7 @@ class Decided:
 
 
 def values(comparison: Comparison) -> int:
-    """How many independent values the side has that has fewer: of runs, or of sessions where these are compared."""
+    """Return how many independent values the side has that has fewer: of runs, or of sessions where these are compared."""
     return comparison.runs if comparison.sessions is None else min(comparison.sessions)
 
 
@@ -45,7 +45,7 @@ def testable(comparison: Comparison) -> bool:
 
 
 def decided(comparisons: Sequence[Comparison], alpha: float) -> Decided:
-    """The verdicts that hold together, with probability 1 - ``alpha``."""
+    """Return the verdicts that hold together, with probability 1 - ``alpha``."""
     able = [testable(each) for each in comparisons]
     half = alpha / 2
     alone = ([each.p_equivalent for each in comparisons], [each.p_different_alone for each in comparisons])

@@ -40,7 +40,7 @@ _A_LINE = 10_000
     help="Compare the others with this testbed, or this level. Default: the study's reference, or the first level.",
 )
 @click.option("--metric", "metrics", multiple=True, help="Only this metric, with its table; may be given more than once.")
-@click.option("--why", "explains", is_flag=True, help="What each verdict rests on: interval, values, method, correction.")
+@click.option("--why", "explains", is_flag=True, help="Explain each verdict: interval, values, method, correction.")
 @click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines, with tables.")
 @click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
 @click.option(
@@ -79,9 +79,9 @@ def command(
     """Compare testbeds with the reference, metric by metric and cell by cell, and say what each can be used for.
 
     With LATER, compare the testbeds of other results with those of RESULTS, in the cells that both have: is today's kernel as
-    good as last month's? What differs between their passports is printed too.
+    good as last month's? Differences between their passports are printed too.
 
-    Exit code 0: all headline metrics are within the margin; 4: some differ by more; 5: some cannot be told.
+    Exit code 0: all headline metrics are within the margin; 4: some differ by more; 5: some are inconclusive.
 
     \b
     Examples:

@@ -1,7 +1,7 @@
-"""What a person can conclude of each testbed, and do: one sentence, three lists, and the matrix of all headline verdicts.
+"""Conclude what a person can do with each testbed: one sentence, three lists, and the matrix of all headline verdicts.
 
 A sentence that picks some of many verdicts is corrected for their number. A single verdict "equivalent" is wrong in 5 % of
-studies, so of 40 metrics at the margin some are nearly always equivalent. Those in the list "use it for" hold after Holm's
+studies, so of 40 metrics at the margin some are nearly always equivalent. The list "use it for" holds after Holm's
 correction over the headline comparisons of all testbeds. A testbed that is equivalent in everything needs no correction: that
 is one intersection-union test.
 """
@@ -25,21 +25,21 @@ from twinbed.statistics.counts import unseen_share
 from twinbed.statistics.multiplicity import holm
 
 MOST_ITEMS = 5
-"""Of a list; the matrix has the rest."""
+"""Items of a list; the matrix has the rest."""
 MOST_ROWS = 40
-"""Of a matrix with a row a cell; beyond, a row is a metric over all its cells."""
+"""Rows of a matrix with a row a cell; beyond, a row is a metric over all its cells."""
 MOST_FACTORS = 2
 """An item names its cell by at most as many factors; of more it says in how many cells."""
 GROUND = {
     Kind.SOFTWARE_CPU: "on an emulated CPU (TCG)",
     Kind.MODELLED: "by a model, with nothing measured",
 }
-"""What the conclusion begins with: the numbers describe something else than the testbed's name says."""
+"""The beginning of a conclusion on numbers that describe something else than the testbed's name says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What the headline verdicts of one testbed come to."""
+    """The conclusion from the headline verdicts of one testbed."""
 
     testbed: str
     reference: str
@@ -51,7 +51,7 @@ class Conclusion:
     different: tuple[Comparison, ...]
     inconclusive: tuple[Comparison, ...]
     spread: tuple[Comparison, ...]
-    """Those whose spread is shown to differ."""
+    """Comparisons whose spread is shown to differ."""
     picked: tuple[Comparison, ...]
     """The equivalent ones that may be named: all where everything is equivalent, else those that hold after correction."""
     family: int

@@ -1,4 +1,4 @@
-"""What each level of a factor changes against the first one, on the same testbed, all else equal, with a verdict.
+"""Compare each level of a factor with the first one, on the same testbed, all else equal, with a verdict.
 
 Both cells' runs are compared as independent samples, by the tests that testbeds are compared by (``decision``): what shifts all
 runs of a block costs such tests power, not size.  Means on a ratio scale alone, and no counts of events. P-values are not

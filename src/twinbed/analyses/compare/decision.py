@@ -40,37 +40,37 @@ class Rules:
     information: tuple[float, ...] | None = None
     """At each look that was taken, of a study that goes on until it is decided."""
     elsewhere: bool = False
-    """Whether any run was measured elsewhere, so that both sides may have been printed by different programs."""
+    """True if any run was measured elsewhere, so that both sides may have been printed by different programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nature:
-    """What a metric's values are."""
+    """The kind of values that a metric has."""
 
     margin: float | None = None
     """Its own, in its unit."""
     steps: tuple[float, float] = (0.0, 0.0)
-    """What they are rounded to, in its unit, here and on the reference."""
+    """The step that values are rounded to, in the unit, here and on the reference."""
     counts: tuple[Tally, Tally] | None = None
     """The events that they count, or are rates of; here and on the reference."""
     timed: bool = False
-    """Whether they are times, which a time-out may have cut short."""
+    """True if they are times, which a time-out may have cut short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is judged: two samples and the rules. It holds nothing of the tables, since another process may judge it."""
+    """A case to be judged: two samples and the rules. It holds nothing of the tables, since another process may judge it."""
 
     scale: str
     one: Sample
-    """Of runs, as those of the reference."""
+    """One value a run, as in the reference."""
     two: Sample
     arranged: Arranged
     """The same as means are compared."""
     nature: Nature
     rules: Rules
     skewed: bool = False
-    """Whether their shape asks for the bootstrap."""
+    """True if their shape asks for the bootstrap."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +78,9 @@ class Judgement(Tested):
     """The second stage of a comparison: what the two samples of a case say, and what is doubtful about it."""
 
     few_counts: str = ""
-    """What is doubtful about a test that rests on few counts."""
+    """Doubt about a test that rests on few counts."""
     coarse: str = ""
-    """What is doubtful about an equivalence of rounded values."""
+    """Doubt about an equivalence of rounded values."""
     censored: str = ""
     """Why means say little: values end at a limit."""
 
@@ -113,7 +113,7 @@ def _at_limit(judgement: Judgement, case: Case) -> Judgement:
 
 
 def _of_single_runs(case: Case) -> Judgement:
-    """The one number worth having of single runs is their ratio."""
+    """Return the ratio of single runs: the one number worth having of them."""
     if case.scale != Scale.RATIO or not case.one or not case.two:
         return Judgement()
     one, two = case.one.average, case.two.average
@@ -231,7 +231,7 @@ def _interval(bounds: Bounds | None) -> Interval | None:
 
 
 def doubtful_shape(values: Values, scale: str, margin: float) -> str:
-    """What makes Student's t doubtful for a sample: an outlier, or a shape far from normal; empty where it is none."""
+    """Return what makes Student's t doubtful for a sample: an outlier, or a shape far from normal; empty where it is none."""
     if len(values) < 2 or scale not in (Scale.RATIO, Scale.INTERVAL):
         return ""
     sample = Sample.of(values)

@@ -1,4 +1,4 @@
-"""What speaks against comparisons: by cell, by metric, by when runs were made, and over the whole study."""
+"""Collect the doubts about comparisons: by cell, by metric, by the time of runs, and over the whole study."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Doubts:
 
     of_groups: Mapping[Group, tuple[Caution, ...]]
     unsettled: Mapping[Group, Caution]
-    """Those of ``of_groups`` whose runs never settle."""
+    """Cautions of ``of_groups`` about runs that never settle."""
     of_metrics: Sequence[Mapping[tuple[Key, str], Sequence[Caution]]]
     """(metric, testbed) -> what their order does to runs, and what their sessions do."""
     of_times: Mapping[Group, Caution]
-    """Of testbeds that were measured apart from the reference."""
+    """Cautions about testbeds that were measured apart from the reference."""
     of_looks: Sequence[Caution]
-    """Of a study that may end with any look: runs that are alike for a while end it too soon."""
+    """Cautions about a study that may end with any interim analysis: similar neighbouring runs end it too soon."""
     whole: Sequence[Caution]
-    """Of the study, whatever is compared."""
+    """Cautions about the study, whatever is compared."""
     orderings: tuple[Ordering, ...]
 
     def of(self, key: Key, cell: str, names: tuple[str, str]) -> Iterator[Caution]:

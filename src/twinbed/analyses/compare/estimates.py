@@ -57,14 +57,14 @@ def _quantile(values: Sequence[float], share: float, confidence: float) -> Quant
 
 
 def within_rule(testbed: Estimate, reference: Estimate, margin: float) -> bool | None:
-    """Whether the means differ by no more than the margin, as a share of the reference's (ICNC, section II)."""
+    """Return whether the means differ by no more than the margin, as a share of the reference's (ICNC, section II)."""
     if testbed.mean is None or reference.mean is None:
         return None
     return abs(testbed.mean - reference.mean) <= margin * abs(reference.mean)
 
 
 def intervals_overlap(testbed: Estimate, reference: Estimate) -> bool | None:
-    """Whether the intervals of the means have a point in common (ICNC, section II: "a stronger definition")."""
+    """Return whether the intervals of the means have a point in common (ICNC, section II: "a stronger definition")."""
     one, two = testbed.interval, reference.interval
     return None if one is None or two is None else one.low <= two.high and two.low <= one.high
 

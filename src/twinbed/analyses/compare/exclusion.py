@@ -14,7 +14,7 @@ from twinbed.show.words import cell_title, metric_title
 
 
 def items(result: Comparisons) -> Iterator[Item]:
-    """Yield what is left out in a sentence, and a table of both results; nothing where no run is left out."""
+    """Yield a sentence on the runs left out, and a table of both results; nothing where no run is left out."""
     if result.excluded is None:
         return
     yield result.excluded.sentence

@@ -28,12 +28,12 @@ NEAR = 5.0
 
 
 def drawable(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Those with a ratio above 0, which a logarithmic scale can show."""
+    """Return those with a ratio above 0, which a logarithmic scale can show."""
     return [each for each in comparisons if each.ratio]
 
 
 def span(comparisons: Sequence[Comparison]) -> tuple[float, float]:
-    """What the picture shows, so that all ratios and bounds are in it or beyond FARTHEST."""
+    """Return what the picture shows, so that all ratios and bounds are in it or beyond FARTHEST."""
     bounds = [bound for each in comparisons for bound in _bounds(each) if bound > 0]
     margin = max((each.margin for each in comparisons), default=0.1)
     low, high = min([1 / (1 + 3 * margin), *bounds]), max([1 + 3 * margin, *bounds])
@@ -46,8 +46,8 @@ def _bounds(each: Comparison) -> list[float]:
 
 
 def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
-    """The lines, none wider than ``width`` where labels and numbers leave the picture its room. A comparison without a ratio
-    has its numbers alone, and what is undecided its reason, once a metric."""
+    """Yield the lines, none wider than ``width`` where labels and numbers leave room for the picture. A comparison without a
+    ratio has its numbers alone, an inconclusive one its reason, once a metric."""
     rows = comparisons[:MOST]
     if not rows:
         return
@@ -95,7 +95,7 @@ class _Scale:
         self.size = max(LEAST_SCALE, room) - (max(LEAST_SCALE, room) + 1) % 2
 
     def at(self, value: float) -> int:
-        """The column of a value, the first or the last where it is beyond."""
+        """Return the column of a value, the first or the last where it is beyond."""
         if value <= 0:
             return 0
         place = (math.log(value) - self._low) / (self._high - self._low) * (self.size - 1)

@@ -1,4 +1,4 @@
-"""What comparisons are made of: samples, the units in which means are compared, and the rules of the study."""
+"""Gather what comparisons are made of: samples, the units in which means are compared, and the rules of the study."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CompareParams(BaseModel):
         default=None,
         description="the factor whose levels are compared; null: testbeds, or of one testbed the switch or choice that varies",
     )
-    reference: str | None = Field(default=None, description="the testbed, or the level, that the others are held against")
+    reference: str | None = Field(default=None, description="the testbed, or the level, to compare the others with")
     margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
     confidence: float | None = Field(
         default=None, gt=0.5, lt=1, description="1 - alpha: 0.95 keeps each kind of wrong verdict at 5 %"
@@ -60,7 +60,7 @@ class Gathered:
     sessions: str | None
     """The factor that says which session a run is of; None where pauses do."""
     without_sessions: bool
-    """Whether somebody says that sessions do not matter."""
+    """True if somebody says that sessions do not matter."""
 
     @property
     def looks(self) -> int:

@@ -31,7 +31,7 @@ class Grid:
 
 
 def grid(comparisons: Sequence[Comparison]) -> Grid:
-    """The comparisons of one metric, host and direction."""
+    """Return the comparisons of one metric, host and direction."""
     testbeds = tuple(dict.fromkeys(each.testbed for each in comparisons))
     rows = []
     for cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
@@ -56,7 +56,7 @@ def mean(estimate: Estimate, scale: UnitScale) -> str:
 
 
 def centre(estimate: Estimate, factor: float) -> str:
-    """The mean that ratios are of, with its interval."""
+    """Return the mean that ratios are of, with its interval."""
     interval = estimate.centre_interval
     bounds = (interval.low / factor, interval.high / factor) if interval else (None, None)
     return with_interval(None if estimate.centre is None else estimate.centre / factor, *bounds)

@@ -1,8 +1,8 @@
 """A comparison at one of several interim analyses: the same tests, with error rates that hold over all of them together.
 
-P-values become those of the whole procedure (``statistics.sequential``), so that they are held against alpha, and corrected
-for a family, as any other.  Intervals are Jennison and Turnbull's repeated ones: those of all looks hold together.  Those of
-means and quantiles of one testbed, which no verdict rests on, are left as they are.
+P-values become those of the whole procedure (``statistics.sequential``), so they are compared with alpha, and corrected
+for a family, as any other.  Intervals are Jennison and Turnbull's repeated ones: those of all interim analyses hold together.
+Intervals of means and quantiles of one testbed, which no verdict rests on, stay as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNLOOKED = "unlooked"
 
 
 def judge_at_interim(case: Case) -> Judgement:
-    """As of the last interim analysis that the rules have the information of."""
+    """Return the judgement at the last interim analysis that the rules have the information of."""
     fixed, rules, information = judge(case), case.rules, case.rules.information
     if not information:
         return _unlooked(fixed)

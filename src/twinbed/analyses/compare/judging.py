@@ -1,6 +1,6 @@
-"""Who judges: a few comparisons this process, many of them an executor, in batches.
+"""Judge comparisons: a few in this process, many on an executor, in batches.
 
-Each case is judged by itself, so that a judgement is the same whoever makes it, and whatever is judged beside it.
+Each case is judged by itself, so that a judgement is the same whoever makes it, and whatever is judged with it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ its judgements 2 to 20 %: less would not be worth another process."""
 
 
 def judged(cases: Sequence[Case], executor: Executor) -> Iterator[Judgement]:
-    """In the order of ``cases``."""
+    """Return judgements in the order of ``cases``."""
     batches = [*_batches(cases)]
     # A single one is judged where it is: no worker need be started for it.
     for batch, judgements in zip(batches, (executor.map if len(batches) > 1 else map)(_judge, batches), strict=True):
@@ -37,7 +37,7 @@ def _judge(batch: Sequence[Case]) -> Sequence[Judgement]:
 
 
 def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
-    """What is next to each other stays together: a reference's sample is sent once for all that are held against it."""
+    """Yield batches of neighbouring cases, so that a reference's sample is sent once for all that are compared with it."""
     begin, work = 0, 0
     for end, case in enumerate(cases, start=1):
         work += _work(case)
@@ -49,7 +49,7 @@ def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
 
 
 def _work(case: Case) -> int:
-    """What a case takes, in values."""
+    """Return the size of a case, in values."""
     arranged = case.arranged
     drawn = bootstrap.drawn(arranged.one, arranged.two) if case.skewed and case.scale == Scale.RATIO else 0
     looks = 3 if case.rules.information else 1

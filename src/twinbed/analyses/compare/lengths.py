@@ -22,7 +22,7 @@ from twinbed.statistics.sample import Sample
 COUNTS = ("requests", "probes_received", "transactions", "samples")
 """The metrics that say of how many times a quantile is."""
 PART = 0.1
-"""Of the margin: a bias below it decides nothing."""
+"""Share of the margin: a bias below it decides nothing."""
 _QUANTILE = re.compile(r"_p(\d\d)(\d?)$|_max$")
 
 

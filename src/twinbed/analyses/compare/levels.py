@@ -1,4 +1,4 @@
-"""What one level changes against another on the same testbed: for the tables that a study file asks for.
+"""Compare one level with another on the same testbed, for the tables that a study file asks for.
 
 Both cells' runs are compared as independent samples, by Welch's test on logarithms (``statistics.ratio``), at the level of the
 intervals on which verdicts rest. It decides nothing.
@@ -13,7 +13,7 @@ from twinbed.statistics.ratio import ratio_test
 
 
 def level_ratio(of: Estimated, base: Estimated, outline: Outline) -> tuple[float, Interval] | None:
-    """The ratio of their means and its interval; None with fewer than two values, negative ones, or no bounds."""
+    """Return the ratio of their means and its interval; None with fewer than two values, negative ones, or no bounds."""
     samples = of.estimate.values, base.estimate.values
     if min(map(len, samples)) < 2:
         return None

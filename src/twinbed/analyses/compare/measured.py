@@ -1,4 +1,4 @@
-"""The first stage of comparisons: each metric of each cell on a testbed beside the reference, and the case that it makes."""
+"""Measure, the first stage of comparisons: each metric of each cell on a testbed and the reference, and its case."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class _Side:
 
     estimated: Estimated
     shape: str
-    """What makes Student's t doubtful for it; empty where nothing does."""
+    """The reason that makes Student's t doubtful for it; empty without one."""
 
 
 class Measurement:
-    """What is measured, by itself and in pairs. Each side is made once: the reference's is held against every testbed's."""
+    """Measurements by themselves and in pairs. Each side is made once: the reference's serves every testbed."""
 
     def __init__(self, gathered: Gathered) -> None:
         self.gathered, self.doubts = gathered, doubts(gathered)

@@ -39,8 +39,8 @@ class Compare(Analysis[CompareParams, Comparisons]):
     def run_on(
         self, executor: Executor, source: Tables, params: CompareParams | None = None, about: str | None = None
     ) -> Comparisons:
-        """Return the comparisons; where the study leaves runs out for a caution, without them, and with what all runs say
-        beside each. ``about`` says what is compared, where the caller knows better."""
+        """Return the comparisons. A study that leaves runs out for a caution gets them without these runs, each with the
+        result of all runs. ``about`` says what is compared, where the caller knows better."""
         params = params or CompareParams()
         if params.by is None:
             chosen = compared_by(source)

@@ -1,8 +1,8 @@
 """Headline metrics in the order in which runs were made: drift, effects of blocks, and runs that depend on the run before.
 
-Of each value the mean of its cell on its testbed is taken off: of logarithms where all values are positive, so that residuals
-are shares.  Order is that of starting times.  These tests warn, so that a miss costs more than a false alarm: their p-values
-are not corrected, what they show must have a size that matters, and each caution says how many would come by chance.
+Residuals are values less the mean of their cell on their testbed: of logarithms where all values are positive, so that they
+are shares.  Order is that of starting times.  These tests warn, so a miss costs more than a false alarm. Their p-values are
+not corrected. An effect must have a size that matters, and each caution says how many would come by chance.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Cells = Mapping[tuple[str, str], _Cell]
 
 
 def orderings(samples: Samples, runs: Sequence[Record], alpha: float) -> tuple[Ordering, ...]:
-    """One for each headline of ratio or interval scale that varies. ``alpha`` is that of each test."""
+    """Return an Ordering for each headline of ratio or interval scale that varies. ``alpha`` is that of each test."""
     records = Records.of(runs)
     order = np.empty(len(records), dtype=np.int64)
     order[np.lexsort((records.positions, records.started_s))] = np.arange(1, len(records) + 1)
@@ -97,8 +97,8 @@ def _ordering(samples: Samples, key: Key, places: _Places) -> Iterator[Ordering]
 
 
 def _contiguous(residuals: Residuals) -> bool:
-    """Whether blocks followed each other, so that they are a time. Numbers of replicates that an import took for blocks are
-    not; a few runs that were made again later do no harm."""
+    """Return whether blocks followed each other, so that they are a time. Numbers of replicates that an import took for blocks
+    are none; a few runs that were made again later do no harm."""
     changes = np.count_nonzero(np.diff(residuals.block))
     return bool(changes <= len(np.unique(residuals.block)) - 1 + STRAYS * len(residuals))
 
@@ -132,7 +132,7 @@ def _residuals(cells: Cells) -> Residuals:
 
 
 def _rows(cells: Cells, blocks: Sequence[int]) -> list[list[float | None]]:
-    """A row a cell on a testbed, a column a block."""
+    """Return a row a cell on a testbed, a column a block."""
     rows = []
     for cell in cells.values():
         of_block = dict(zip(cell.block.tolist(), cell.values, strict=True))
@@ -180,9 +180,9 @@ Carried = Mapping[tuple[Key, str], Sequence[Caution]]
 
 
 def order_cautions(ordered: Sequence[Ordering], testbeds: Sequence[str], margin: float, alpha: float) -> Carried:
-    """Every caution, under each metric and testbed that it is about; those of blocks are about all testbeds.
+    """Return every caution, under each metric and testbed that it is about; those of blocks are about all testbeds.
 
-    What is shown but far inside the margin moves no verdict, so it is in the tables only.
+    An effect far inside the margin moves no verdict, so it is in the tables only.
     """
     carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
     tests = sum(len(each.drifts) for each in ordered)
@@ -228,8 +228,8 @@ def _p(value: float) -> str:
 
 
 def session_cautions(samples: Samples, records: Sequence[Record], margin: float, alpha: float) -> Carried:
-    """Where pauses between runs make sessions of them, and runs of one session are alike; of headline metrics. P-values are
-    not corrected, as for the other cautions on order."""
+    """Return cautions about headline metrics whose runs are alike within sessions, as pauses between runs make them. P-values
+    are not corrected, as for the other cautions on order."""
     sessions = by_time(records)
     if len(set(sessions.values())) < 2:
         return {}

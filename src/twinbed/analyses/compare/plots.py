@@ -58,12 +58,12 @@ def ratios(comparisons: Sequence[Comparison]) -> Spec:
 
 
 def _pair_labels(comparisons: Sequence[Comparison]) -> int:
-    """The width of labels of both charts of a row."""
+    """Return the width of labels of both charts of a row."""
     return label_width([f"{comparisons[0].reference} (ref)", *(each.testbed for each in comparisons)], PAIR_LABELS)
 
 
 def forest(comparisons: Sequence[Comparison]) -> Spec:
-    """All headline ratios on one logarithmic scale: a panel a metric, a line a cell and testbed."""
+    """Return all headline ratios on one logarithmic scale: a panel a metric, a line a cell and testbed."""
     shown = drawable(comparisons)
     low, high = span(shown)
     of_metric: dict[str, list[tuple[str, Comparison]]] = {}
@@ -82,7 +82,7 @@ def forest(comparisons: Sequence[Comparison]) -> Spec:
 
 
 def values(measured: Sequence[Estimated]) -> Spec:
-    """What was measured where nothing is compared: a panel a metric, a line a cell and testbed."""
+    """Return the plot of what was measured where nothing is compared: a panel a metric, a line a cell and testbed."""
     of_metric: dict[str, list[tuple[str, Estimate]]] = {}
     for each in measured:
         label = " ".join([*([cell_title(each.cell)] if each.cell else []), each.testbed])
@@ -156,8 +156,8 @@ def _values_panel(title: str, estimates: Sequence[tuple[str, Estimate]], unit: s
 
 
 def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
-    """What all values take, and of their intervals as much again on either side, with room at both ends: an interval of two
-    values may be a thousand times as wide, and would leave nothing of them. A constant gets 5 % of itself."""
+    """Return the range of all values, with as much of their intervals again on either side. An interval of two values may be a
+    thousand times as wide, and would leave nothing of them. A constant gets 5 % of itself."""
     values = [value for each in estimates for value in each.values]
     least, most = min(values, default=0.0), max(values, default=1.0)
     bounds = [bound for each in estimates if (of := each.centre_interval) for bound in (of.low, of.high)]
@@ -182,7 +182,7 @@ def _bounds(each: Comparison) -> list[float]:
 
 
 def _ratio_panel(rows: Sequence[Comparison], domain: tuple[float, float], labels: int) -> Spec:
-    """One cell, with the reference."""
+    """Return the panel of one cell, with the reference."""
     of_testbeds = [(each.testbed, each) for each in rows]
     title = cell_title(rows[0].cell)
     return _over_band(title, of_testbeds, domain, beside_reference=True, labels=labels, width=PAIR - labels)

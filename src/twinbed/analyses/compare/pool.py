@@ -19,7 +19,7 @@ LEAST_CELLS = 2
 def pooled(
     key: Key, names: tuple[str, str], groups: Iterable[tuple[CellRuns, CellRuns]], units: Units, alpha: float
 ) -> Iterator[Pooled]:
-    """The ratio of one metric on two testbeds; nothing for fewer than LEAST_CELLS, or where a value is not positive."""
+    """Yield the ratio of one metric on two testbeds; nothing for fewer than LEAST_CELLS, or where a value is not positive."""
     arranged = [units.arrange(key, each) for each in groups]
     arranged = [each for each in arranged if min(len(each.one), len(each.two)) >= 2]
     if len(arranged) < LEAST_CELLS or any(Sample.of(each).least <= 0 for of in arranged for each in (of.one, of.two)):
@@ -44,5 +44,5 @@ def pooled(
 
 
 def _same_pairs(arranged: Sequence[Arranged]) -> bool:
-    """Whether all cells are paired by the same blocks or sessions."""
+    """Return whether all cells are paired by the same blocks or sessions."""
     return all(each.paired and each.units == arranged[0].units for each in arranged)

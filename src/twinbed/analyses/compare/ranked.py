@@ -86,8 +86,8 @@ def _ranked(kind: Kind, cautions: Sequence[Caution], result: Comparisons, shown:
 
 
 def touching(kind: Kind, result: Comparisons, shown: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return the comparisons that a kind of caution is about: those that carry it, in the layer that it is about. Of cautions
-    about the whole study, those whose testbed, metric or cell it names; all where it names nothing."""
+    """Return the comparisons that a kind of caution is about: those that carry it, in the layer that it is about. A caution
+    about the whole study touches the testbed, metric or cell that it names, or all where it names nothing."""
     layer = next((layer for layer, kinds in ONLY_IN.items() if kind in kinds), None)
     of_layer = [each for each in shown if layer is None or each.layer == layer]
     if carrying := tuple(each for each in of_layer if any(caution.kind is kind for caution in each.cautions)):

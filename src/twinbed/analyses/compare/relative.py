@@ -1,7 +1,7 @@
-"""Two results with a common reference: how the ratio of each testbed to that reference changed from one to the other.
+"""Compare two results by a common reference: how the ratio of each testbed to that reference changed from one to the other.
 
 The difference of two differences (of logarithms): what changed for the testbed and its reference alike, such as the kernel of
-their machine, drops out. What changed for one of them alone stays in. Headlines of positive values on a ratio scale, at least
+their machine, drops out. A change of one of them alone stays in. Headlines of positive values on a ratio scale, at least
 two of each; equivalence by two one-sided tests, difference with Holm's correction over all of them.
 """
 
@@ -65,7 +65,7 @@ class Change:
 
 
 def changes(result: Comparisons, reference: str | None) -> tuple[Change, ...]:
-    """Of what ``compare`` finds of two results; empty without a common reference and another testbed."""
+    """Return the changes between two results; empty without a common reference and another testbed."""
     each_place: dict[tuple[str, str], dict[str, Comparison]] = {}
     for each in result.comparisons:
         if each.headline and each.scale == Scale.RATIO and ON in each.cell:
@@ -112,7 +112,7 @@ def _of(one: Comparison, reference: str, change: LogRatio, p_different: float, f
 
 
 def lines(found: Sequence[Change]) -> Iterator[str]:
-    """For a terminal; nothing without any."""
+    """Yield lines for a terminal; nothing without changes."""
     if not found:
         return
     yield f"\nChange against {found[0].reference}, which both results have: what moved both alike drops out"

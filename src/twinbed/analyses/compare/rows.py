@@ -16,13 +16,13 @@ from twinbed.statistics.counts import unseen_share
 
 
 def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Json]]:
-    """One row a comparison; every factor is a column ``factor:<name>``."""
+    """Return one row a comparison; every factor is a column ``factor:<name>``."""
     factors = list(dict.fromkeys(factor for each in comparisons for factor in each.cell))
     return [_row(each, factors) for each in comparisons]
 
 
 def _all_runs(all_runs: AllRuns | None) -> dict[str, Json]:
-    """Only where the study leaves runs out."""
+    """Return the result of all runs, only where the study leaves runs out."""
     if all_runs is None:
         return {}
     return {
@@ -81,7 +81,7 @@ def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
 
 
 def _levels(each: Comparison) -> dict[str, Json]:
-    """Only where the levels of another factor than the testbed are compared."""
+    """Return the levels, only where another factor than the testbed is compared."""
     if each.by == TESTBED:
         return {}
     before = len(named(each.by, ""))
@@ -132,7 +132,7 @@ def _spread(spread: Spread | None) -> dict[str, Json]:
 
 
 def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Json]]:
-    """One row a headline metric and testbed: what the order of runs did to it, residuals left out."""
+    """Return one row a headline metric and testbed: what the order of runs did to it, residuals left out."""
     return [
         {
             "metric": each.metric,

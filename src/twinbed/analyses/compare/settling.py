@@ -1,4 +1,4 @@
-"""Whether runs settle, by the metric of the drift inside them: a mean of runs that do not hangs on how long they are."""
+"""Find runs that never settle, by the metric of the drift inside them: their mean depends on their length."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def of_cells(samples: Samples, margin: float, level: float) -> Mapping[tuple[str
 
 
 def of_study(cautions: Mapping[tuple[str, str], Caution], cells: int) -> Iterator[Caution]:
-    """For the whole study, once for each testbed."""
+    """Yield cautions for the whole study, one for each testbed."""
     of_testbeds: dict[str, list[Caution]] = {}
     for (_cell, testbed), caution in cautions.items():
         of_testbeds.setdefault(testbed, []).append(caution)

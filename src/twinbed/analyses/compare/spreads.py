@@ -23,7 +23,7 @@ Values = Sequence[float]
 
 
 def spread(one: Values, two: Values, confidence: float, *, relative: bool = True) -> Spread:
-    """The spreads of two samples of at least two values. Relative is by logarithms, where all values are positive."""
+    """Return the spreads of two samples of at least two values. Relative is by logarithms, where all values are positive."""
     samples = [Sample.of(values) for values in (one, two)]
     relative = relative and min(each.least for each in samples) > 0
     x, y = (logarithms(each) if relative else each for each in samples)

@@ -1,4 +1,4 @@
-"""What differs between the testbeds' hosts, is known to change results, and was not asked for: a caution each.
+"""Find differences between the testbeds' hosts that are known to change results and were not asked for: a caution each.
 
 Hosts of a role count together, as in the analysis ``passport``, which shows all that differs. The order is from what bounds a
 connection's rate (buffers, congestion control, the initial window) to what may do anything or nothing (the kernel's version).
@@ -46,7 +46,7 @@ _COLUMNS = {
     "applied": ("subject", "setting", "found"),
     "fingerprints": ("host", "feature", "text"),
 }
-"""Of each table: host, the thing's name, its value."""
+"""Columns of each table: host, the thing's name, its value."""
 _NUMBER = re.compile(r"\d+$")
 _ROLES = ("client", "server")
 _UNKNOWN = ("", "null", "None")
@@ -56,8 +56,8 @@ Values = Mapping[str, frozenset[str]]
 
 
 def differences(tables: Tables, reference: str, testbeds: Sequence[str]) -> Iterator[Caution]:
-    """Each testbed but the reference against it. A thing is left out where either side does not know it, or where the testbeds'
-    own settings of it differ: that is then the question."""
+    """Yield the differences of each testbed from the reference. A thing is left out if either side does not know it, or if the
+    testbeds' own settings of it differ: that is then the question."""
     records = Records.of(tables.records)
     said = {name: [*_rows(tables, name, records)] for name in _COLUMNS}
     known = {matter: _values(said[matter.table], matter) for matter in MATTERS}
@@ -108,7 +108,7 @@ def _leaves(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _plain(value: str) -> str:
-    """The tables hold what was read back as JSON, or as the text that it was."""
+    """Return a value of a table: the tables hold what was read back as JSON, or as the text that it was."""
     try:
         return str(loads(value)) if value.startswith('"') else value
     except ValueError:

@@ -172,8 +172,8 @@ def quantile_table(comparisons: Sequence[Comparison]) -> Table | None:
     missing = [f"{each.needed} values for {QUANTILES[each.share]}" for each in _missing(estimates)]
     needs = f" An interval needs {', '.join(missing)}." if missing else ""
     caption = (
-        f"CIs of quantiles hold for any continuous distribution, those of ratios of medians for values of one mode.{needs} The "
-        f"last two columns are the rules of {RULE}, which ignore noise: means differ by at most {margin}, and CIs overlap."
+        f"CIs of quantiles hold for any continuous distribution. CIs of ratios of medians need values of one mode.{needs} The "
+        f"last two columns are the rules of {RULE}: means differ by at most {margin}; CIs overlap. Both ignore noise."
     )
     return readable("quantiles", "Median, upper quantiles, and the rule of thumb", caption, heads, rows, texts=2)
 

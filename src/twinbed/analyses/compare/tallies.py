@@ -12,8 +12,8 @@ PER = "_per_"
 
 
 def tallies(samples: Samples, key: Key, groups: tuple[CellRuns, CellRuns]) -> tuple[Tally, Tally] | None:
-    """Of both testbeds: counts are of runs, and what is divided by the work done (``failed_requests_per_request``) has that for
-    exposure. None where the metric counts no events, or where events or work of some run are not known."""
+    """Return the events of both testbeds with their exposure: runs, or the work done if the metric is divided by it
+    (``failed_requests_per_request``). None where it counts no events, or events or work of some run are not known."""
     if samples.metrics[key[0]].events:
         one, two = (Tally(group.values.get(key, ()), len(group.values.get(key, ()))) for group in groups)
         return (one, two) if one.exposure and two.exposure else None
@@ -33,7 +33,7 @@ def _of_work(group: CellRuns, key: Key, events: Key, work: Key) -> Tally | None:
 
 
 def _of_runs(group: CellRuns, key: Key, runs: Sequence[str]) -> Sequence[float] | None:
-    """The values of these runs; None where one has none."""
+    """Return the values of these runs; None where one has none."""
     values, own = group.values.get(key, ()), group.runs.get(key, ())
     if own == runs:
         return values

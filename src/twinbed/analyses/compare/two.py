@@ -21,7 +21,7 @@ from twinbed.observations.levels import held_against
 from twinbed.observations.passports import Differences, Side, between, lines
 
 MOST = 12
-"""Differences of passports that are shown beside a verdict."""
+"""Differences of passports that are shown with a verdict."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Two:
         return changes(result, self.both.tables.outline.reference)
 
     def lines(self, result: Comparisons) -> Iterator[str]:
-        """For a terminal: changes against a common reference, what differs, most suspicious first, and what is not compared."""
+        """Yield lines for a terminal: changes against a common reference, differences, what is not compared."""
         yield from relative.lines(self.changes(result))
         if self.both.left_out:
             yield "\nNot compared, or not alike"
@@ -59,7 +59,7 @@ class Two:
             yield f"and {rest} more: twinbed passport {shlex.join(str(side) for side in self.sides)}"
 
     def document(self, result: Comparisons) -> Mapping[str, Json]:
-        """For JSON."""
+        """Return the result for JSON."""
         differences = [asdict(each) for each in self.passports.differences]
         return {
             "not_compared": list(self.both.left_out),

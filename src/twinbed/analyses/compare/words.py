@@ -23,7 +23,7 @@ from twinbed.statistics.counts import most_unseen, unseen_share
 from twinbed.statistics.power import POWER
 
 CHANCE = share(POWER)
-"""That as many replicates as a sentence names reach what it says."""
+"""The chance that as many replicates as a sentence names reach what it says."""
 RULE = "Crussell et al. 2019"
 """The source of the rule of thumb: means differ by no more than the margin; the stronger one, that 95 % intervals overlap."""
 
