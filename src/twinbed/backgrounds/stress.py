@@ -80,7 +80,7 @@ class Stress(Background[StressParams]):
 
     name = "stress"
     params = StressParams
-    summary = "workers that keep CPUs, disks and memory busy beside the workload (stress-ng)"
+    summary = "workers that keep CPUs, disks and memory busy during the workload (stress-ng)"
     also = ("stress_ng", "cpu", "load", "noise")
     files = ("stress-ng.*",)
     metrics = tuple(STRESS_METRICS.values())

@@ -275,7 +275,7 @@ class Traffic(Background[TrafficParams]):
 
     name = "traffic"
     params = TrafficParams
-    summary = "HTTP requests, TCP streams and UDP beside the workload, on its own links or others (nginx and wrk, iperf3)"
+    summary = "HTTP requests, TCP streams and UDP during the workload, on its own links or others (nginx and wrk, iperf3)"
     also = ("cross_traffic", "http", "iperf3", "udp", "tcp")
     files = ("background-*",)
     raw = "the tools' reports, interval by interval"

@@ -186,7 +186,7 @@ KEYS: Mapping[str, Key] = {
         "work that clients ask of servers: a kind and its settings", "workload: {kind: http, payload: 16KiB}", needed=True
     ),
     "background": Key(
-        "load on the machine, hosts or links besides the workload: a kind and its settings, or a mapping of kinds",
+        "load on the machine, hosts or links in addition to the workload: a kind and its settings, or a mapping of kinds",
         "background: {kind: stress, cpu: 2}",
     ),
     "factors": Key(

@@ -61,8 +61,8 @@ class MonitorParams(InstrumentParams):
     buffer: Size = Field(64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture")
     engine: Literal["own", "suricata", "zeek"] = Field(
         "own",
-        description="what reads the captures besides twinbed's own reader: own, nothing; suricata, for alerts and flow records;"
-        " zeek, for its conn.log",
+        description="what reads the captures in addition to twinbed's own reader: own, nothing; suricata, for alerts and flow"
+        " records; zeek, for its conn.log",
     )
     program: str | None = Field(
         None,
