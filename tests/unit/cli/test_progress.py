@@ -83,9 +83,9 @@ def test_the_time_left_is_by_testbed(runs: list[Run]) -> None:
         listener(ended(runs[3], 8.0))
     lines = said.getvalue().splitlines()
     assert lines[0] == "4 runs"
-    assert lines[1].endswith(", 6 s left"), "3 runs at 2 s"
-    assert lines[2].endswith(", 8 s left"), "2 s for a, 6 s for b"
-    assert lines[3].endswith(", 2 s left")
+    assert lines[1].endswith("; about 6 s left"), "3 runs at 2 s"
+    assert lines[2].endswith("; about 8 s left"), "2 s for a, 6 s for b"
+    assert lines[3].endswith("; about 2 s left")
 
 
 def test_a_bar_on_a_terminal(runs: list[Run]) -> None:
