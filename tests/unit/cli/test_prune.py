@@ -160,7 +160,9 @@ def test_commands_on_captures_say_what_became_of_them(
     assert run(["prune", str(results), "--keep", "headers"]) == 0
     assert run(["flows", f"{capture}.zst"]) == 0
     assert run([*command, str(capture)]) == 2
-    assert f"of this capture the packets' headers were kept (keep: headers)\n  read {capture}.zst" in capsys.readouterr().err
+    assert (
+        f"only the packets' headers of this capture were kept (keep: headers)\n  read {capture}.zst" in capsys.readouterr().err
+    )
     assert run(["prune", str(results), "--keep", "tables"]) == 0
     assert run([*command, str(capture)]) == 2
     assert f"the artifacts of run {capture.parents[2].name} were not kept (keep: tables)" in capsys.readouterr().err
