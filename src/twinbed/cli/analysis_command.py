@@ -78,16 +78,18 @@ def completed(own: click.Command, analysis: AnyAnalysis) -> click.Command:
 def options(analysis: AnyAnalysis) -> Iterator[click.Option]:
     """Yield an option for each setting, then those that all analyses have."""
     if analysis.is_against_a_reference:
-        text = "Hold the others against this testbed. Default: the study's reference."
+        text = "The testbed to compare with. Default: the study's reference."
         yield click.Option(["--reference"], metavar="TESTBED", help=text)
     for name, field in analysis.params.model_fields.items():
         yield option(name, field)
     if analysis.more:
         yield click.Option(["--all", "more"], is_flag=True, help=analysis.more)
     if names := analysis.table_names:
-        yield click.Option(["--table"], type=click.Choice(names), default=names[0], help="Which table CSV is of.")
+        yield click.Option(["--table"], type=click.Choice(names), default=names[0], help="The table to print as CSV.")
     yield click.Option(
-        ["--format", "style"], type=click.Choice((*STYLES, "latex")), help="Default: by the name of -o, else text."
+        ["--format", "style"],
+        type=click.Choice((*STYLES, "latex")),
+        help="Format to print. Default: by the name of -o, else text.",
     )
     file = click.Path(path_type=Path)
     yield click.Option(["-o", "--output"], type=file, help="File to write; .html makes a page. Default: standard output.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinbed.cli import ssh_config
+from twinbed.cli.studyfile import read_study, ssh_config_option, study_options
 from twinbed.contracts import exit_codes as codes
 from twinbed.terminal import say
 
@@ -44,16 +44,13 @@ _LONG = 300
 
 @click.command(name="check")
 @click.argument("study_file", metavar="[STUDY]", required=False, type=click.Path(path_type=Path))
-@click.option("--profile", metavar="NAME", help="With the changes that STUDY lists below profiles.NAME.")
-@click.option(
-    "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting of STUDY, such as replicates=2."
-)
+@study_options
 @click.option(
     "--boot", is_flag=True, help="Also boot a guest with every NIC, unless one has booted since this machine started."
 )
-@ssh_config.option
+@ssh_config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print only tests that failed.")
-@click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
+@click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="Format to print.")
 def command(
     study_file: Path | None, profile: str | None, overrides: tuple[str, ...], boot: bool, quiet: bool, style: str
 ) -> int:
@@ -76,7 +73,6 @@ def command(
     Exit code 0: everything needed works; 3: something needed does not.
     """
     from twinbed import registry
-    from twinbed.cli.studyfile import read_study
     from twinbed.lab import matrix, needs
     from twinbed.render.rows import print_table
 

@@ -28,7 +28,7 @@ def image() -> None:
 
 
 _FORMAT = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print it."
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format to print."
 )
 
 

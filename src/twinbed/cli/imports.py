@@ -81,7 +81,7 @@ class Options(TypedDict):
     help="Largest number of files and folders in DIR.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what each file would become; write nothing.")
-@click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
+@click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="Format to print.")
 def command(folder: Path, output: Path | None, dry_run: bool, style: str, **options: Unpack[Options]) -> int:
     """Turn the files in DIR into results that compare, analyse and report read.
 

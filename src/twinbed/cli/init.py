@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from twinbed.model.amount import amount
+from twinbed.model.error import TwinbedError
+from twinbed.model.near import did_you_mean, nearest
+from twinbed.model.nic import NIC_MODELS
+from twinbed.model.topology import Link
+from twinbed.study.catalogue import Catalogue
+from twinbed.study.declared import declared, needed, written
+from twinbed.study.document import listed
 from twinbed.terminal import say
 
 
@@ -59,8 +69,6 @@ def command(
     is never overwritten.
     """
     from twinbed.cli.envelope import tell
-    from twinbed.cli.first_study import Choices, first_study
-    from twinbed.model.error import TwinbedError
     from twinbed.registry import catalogue
     from twinbed.study.loading import load
 
@@ -94,3 +102,111 @@ def command(
 
 def _several(text: str | None) -> tuple[str, ...]:
     return tuple(each.strip() for each in (text or "").split(",") if each.strip())
+
+
+CARD, GUEST, TOOL, DURATION = "nic", "qemu", "tool", "duration"
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Holds the choices that a first study is made from."""
+
+    file: str
+    """The file to write, for the comments."""
+    testbeds: tuple[str, ...]
+    """The reference first: names of drivers, or of network cards of guests."""
+    workload: str
+    """A workload, or the tool of one."""
+    settings: Mapping[str, tuple[str, ...]]
+    """Settings of the workload or of links. Several values make a factor; none keeps the default."""
+    vary: Mapping[str, tuple[str, ...]]
+    record: tuple[str, ...]
+    replicates: int | None
+
+
+def first_study(choices: Choices, catalogue: Catalogue) -> str:
+    """Return the text of a study file. Raises TwinbedError for an unknown testbed or workload."""
+    return "\n".join(_lines(choices, catalogue)) + "\n"
+
+
+def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
+    testbeds = {name: settings for each in choices.testbeds for name, settings in (_testbed(each, catalogue),)}
+    workload = _workload(choices.workload, catalogue)
+    of_links = {name: values for name, values in choices.settings.items() if name in Link.model_fields}
+    fixed = {name: values[0] for name, values in choices.settings.items() if len(values) == 1}
+    several = {name: values for name, values in choices.settings.items() if len(values) > 1}
+    factors = {
+        **{f"topology.link.{name}" if name in of_links else name: each for name, each in several.items()},
+        **choices.vary,
+    }
+    link = {name: value for name, value in fixed.items() if name in of_links}
+    work = {**workload, **{name: value for name, value in fixed.items() if name not in of_links}}
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(choices.file).stem).strip("._-")[:64] or "study"
+    yield from (
+        f"# See the plan: twinbed plan {choices.file}. Run it, or continue it: twinbed run {choices.file}.",
+        "# Every setting: `twinbed describe`. For completion in an editor: `twinbed schema`.",
+        "",
+        f"study: {written(name)} # also the name of the results folder",
+        "",
+        "# The testbeds to compare: names that you choose, each with a driver and its settings.",
+        "testbeds:",
+    )
+    yield from (f"  {each}: {written(settings)}" for each, settings in testbeds.items())
+    yield f"reference: {next(iter(testbeds), '')} # the testbed that the others are compared with"
+    yield ""
+    yield "# The network between them (twinbed describe topology topology.link)."
+    if any("delay" in name for name in (*link, *factors)):
+        yield f"# Delay needs the kernel's netem; twinbed check {choices.file} tests whether it works here."
+    yield f"topology: {written({'pairs': 1, 'link': link})}"
+    yield ""
+    yield f"# The work that clients and servers do (twinbed describe {workload['kind']})."
+    yield f"workload: {written(work)}"
+    yield ""
+    yield "# Factors: every combination of levels is run. Any setting can be a factor (twinbed describe factor)."
+    yield "factors:"
+    yield f"  testbed: {written([*testbeds])}"
+    yield from (f"  {each}: [{', '.join(levels)}]" for each, levels in factors.items())
+    yield ""
+    if choices.record:
+        yield "# Instruments: recorded in addition to the workload's own report (twinbed describe)."
+        yield f"instruments: {written([*choices.record])}"
+        yield ""
+    yield f"replicates: {choices.replicates or 5} # runs of each combination, in blocks of random order"
+    yield "margin: 10% # the largest difference that counts as equivalent"
+    yield ""
+    yield f"# A quick try: twinbed run {choices.file} --profile quick"
+    yield "profiles:"
+    short = {"workload.duration": "2s"} if DURATION in catalogue.workloads[str(workload["kind"])].model_fields else {}
+    yield f"  quick: {written({'replicates': 3, **({} if DURATION in factors else short)})}"
+
+
+def _testbed(given: str, catalogue: Catalogue) -> tuple[str, Mapping[str, object]]:
+    """Return the name and the settings of a testbed."""
+    if given in catalogue.drivers:
+        return given, {"driver": given, **needed(catalogue.drivers[given])}
+    cards = {name.partition("-")[0]: name for name in NIC_MODELS} | {name: name for name in NIC_MODELS}
+    if given in cards:
+        return given, {"driver": GUEST, CARD: cards[given]}
+    names = [*catalogue.drivers, *dict.fromkeys(name.partition("-")[0] for name in NIC_MODELS)]
+    raise _unknown(given, "a testbed", names, catalogue)
+
+
+def _workload(given: str, catalogue: Catalogue) -> Mapping[str, object]:
+    if given in catalogue.workloads:
+        return {"kind": given, **needed(catalogue.workloads[given])}
+    tools = {
+        choice: kind
+        for kind, model in catalogue.workloads.items()
+        for setting in declared(model)
+        if setting.name == TOOL
+        for choice in setting.kinds[0].choices
+    }
+    if given in tools:
+        return {"kind": tools[given], TOOL: given}
+    raise _unknown(given, "a workload", [*catalogue.workloads, *tools], catalogue)
+
+
+def _unknown(given: str, what: str, names: list[str], catalogue: Catalogue) -> TwinbedError:
+    near = nearest(given, names, catalogue.also)
+    hint = f"; {did_you_mean(near)}" if near else ""
+    return TwinbedError(f"{given!r} is not {what}{hint}", advice=f"there are: {listed(names)}")

@@ -25,9 +25,10 @@ def next_step(folder: Path) -> Iterator[str]:
         more = f" ({amount(len(results), 'folder')} of results in all)" if len(results) > 1 else ""
         yield f"{latest} holds {amount(next(iter(results.values())), 'run')}{more}. Next:"
         steps[f"twinbed compare {latest}"] = "compare each testbed with the reference"
+        steps[f"twinbed explain {latest}"] = "find causes of the differences"
         steps[f"twinbed report {latest}"] = "write the results as one page"
         if own := next((file for file, name in studies.items() if next(iter(results)).name == name), None):
-            steps[f"twinbed run {shlex.quote(str(own))}"] = "continue the study"
+            steps[f"twinbed run {shlex.quote(str(own))}"] = "make runs that are missing"
     elif waiting:
         others = f" (one of {len(waiting)})" if len(waiting) > 1 else ""
         yield f"{waiting[0]} is a study without results{others}. Next:"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinbed.cli.studyfile import read_study, study_options
 from twinbed.model.amount import amount
 from twinbed.model.result import Pairing
 from twinbed.model.run import Level
@@ -40,15 +41,7 @@ _COMPARISONS = {
 
 @click.command("plan")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
-@click.option("--profile", metavar="NAME", help="Apply the changes that STUDY lists in profiles.NAME.")
-@click.option(
-    "-s",
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a setting of STUDY, such as replicates=2, workload.duration=1s or factors.payload=[500B].",
-)
+@study_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Results folder of `twinbed run`. Default: results/<study>."
 )
@@ -64,7 +57,7 @@ _COMPARISONS = {
     type=click.Path(path_type=Path),
     help="Results of STUDY with few draws on every testbed, to choose how many to make on each.",
 )
-@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print it.")
+@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="Format to print.")
 def command(
     study_file: Path,
     profile: str | None,
@@ -95,7 +88,6 @@ def command(
     """
     from twinbed import design, registry
     from twinbed.cli.standing import progress
-    from twinbed.cli.studyfile import read_study
     from twinbed.cli.undecidable import undecidable
     from twinbed.lab.needs import PreflightFailed, quick
 

@@ -81,14 +81,15 @@ class _Lines:
         if isinstance(event, StudyBegan):
             self._total, self._done = event.total, event.done
             done = f", {event.done} of them made earlier" if event.done else ""
-            self._say(f"{event.total} runs{done}")
+            if event.done < event.total:
+                self._say(f"{event.total} runs{done}")
         elif isinstance(event, MachineJoined | MachineLeft):
             self._left.at_once = max(1, event.machines)
             self._say(machines(event))
         elif isinstance(event, RunEnded):
             self._done += 1
             self._left.ended(event.run, event.seconds)
-            rest = f", {self._left.text()}" if self._done < self._total else ""
+            rest = f"; {self._left.text('about ')}" if self._done < self._total else ""
             self._say(f"[{self._done}/{self._total}] {_outcome(event)}{rest}")
         elif self._phases:
             self._say(f"[{self._done + 1}/{self._total}] {title(event.run)}: {event.phase}")
@@ -143,7 +144,7 @@ def machines(event: MachineJoined | MachineLeft) -> str:
 def _outcome(event: RunEnded) -> str:
     on = f" on {event.machine}" if event.machine else ""
     if event.status == Status.COMPLETE:
-        return f"{title(event.run)}{on}: {event.seconds:.1f} s"
+        return f"{title(event.run)}{on}: done in {event.seconds:.1f} s"
     return (
         f"{title(event.run)}{on} ({event.run.id}): FAILED after {event.seconds:.1f} s in {event.failed_phase}: {event.reason}"
     )

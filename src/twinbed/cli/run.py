@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import click
 
-from twinbed.cli import ssh_config
 from twinbed.cli.on import insecure, keep_for_runs
+from twinbed.cli.studyfile import read_study, ssh_config_option, study_options
 from twinbed.contracts import exit_codes as codes
 from twinbed.terminal import say
 
@@ -16,17 +21,7 @@ from twinbed.terminal import say
 @click.command(name="run")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Results folder. Default: results/<study>.")
-@click.option(
-    "--profile", metavar="NAME", help="Apply the changes in profiles.NAME of STUDY; results go to results/<study>-NAME."
-)
-@click.option(
-    "-s",
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a setting of STUDY, such as replicates=2.",
-)
+@study_options
 @click.option(
     "--only", multiple=True, metavar="RUN|FACTOR=LEVEL", help="Make only these runs: the beginning of an id, or testbed=virtio."
 )
@@ -43,7 +38,7 @@ from twinbed.terminal import say
 )
 @insecure
 @click.option("--report/--no-report", default=True, help="Write report.html at the end (default), or not.")
-@ssh_config.option
+@ssh_config_option
 @click.option("-q", "--quiet", is_flag=True, help="Print only failures, the verdict lines and the report's path.")
 @click.option("-v", "--verbose", is_flag=True, help="Print a line for each phase, in place of a bar.")
 def command(
@@ -71,8 +66,6 @@ def command(
 
     Exit code 0: all planned runs are complete; 1: some failed; 3: this machine cannot run the study.
     """
-    from twinbed.cli.stopping import stopping
-    from twinbed.cli.studyfile import read_study
 
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose exclude each other: give one of them")
@@ -87,3 +80,33 @@ def command(
         again = " ".join(["twinbed", *sys.argv[1:]])
         say("", f"Interrupted: the machine is clean, complete runs are kept. Continue: {again}", err=True)
         return codes.INTERRUPTED
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FIRST = b"\nstopping: the current run is being removed ...\n"
+AGAIN = b"\nstill stopping: the clean-up takes a moment (SIGKILL ends at once and leaves nothing behind either)\n"
+_STDERR = 2
+
+
+@contextlib.contextmanager
+def stopping() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the first signal, and only answer later ones. Ignored signals (nohup) stay ignored."""
+    interrupted = False
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        again, interrupted = interrupted, True
+        # Not by print, which the signal may have interrupted.
+        with contextlib.suppress(OSError):
+            os.write(_STDERR, AGAIN if again else FIRST)
+        if not again:
+            raise KeyboardInterrupt
+
+    before = {number: handler for number in SIGNALS if (handler := signal.getsignal(number)) != signal.SIG_IGN}
+    try:
+        for number in before:
+            signal.signal(number, answer)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

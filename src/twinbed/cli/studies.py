@@ -14,7 +14,7 @@ from twinbed.terminal import say_text
 @click.command("studies")
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, to edit it.")
-@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="How to print the list.")
+@click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="Format to print.")
 def command(name: str | None, output: Path | None, style: str) -> None:
     """List the studies that come with twinbed, or print study NAME.
 

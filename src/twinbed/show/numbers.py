@@ -49,7 +49,7 @@ def percent(value: float | None) -> str | None:
     """Return a share as ``12.34 %``, ``<0.01 %``."""
     if value is None:
         return None
-    return "<0.01 %" if 0 < value < 5e-5 else f"{value * 100:.2f} %"
+    return "<0.01 %" if 0 < value < 5e-5 else f"{round(value * 100, 2) + 0.0:.2f} %"
 
 
 def joined(names: Sequence[str]) -> str:

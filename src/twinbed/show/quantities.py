@@ -212,8 +212,8 @@ def two_digits(value: float, sign: str = "") -> str:
 
 
 def share(value: float) -> str:
-    """``10 %``."""
-    return f"{value * 100:g} %"
+    """Return such as ``10 %``; what rounding left of a difference of equal numbers is ``0 %``."""
+    return f"{0 if abs(value) * 100 < NOTHING else value * 100:g} %"
 
 
 def duration(seconds: float) -> str:

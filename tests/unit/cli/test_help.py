@@ -95,6 +95,7 @@ def test_twinbed_alone_says_what_to_do_next(tmp_path: Path, monkeypatch: pytest.
     assert lines[0] == "results/mine holds 1 run. Next:" and len(lines) <= 8
     assert [line.split("  ")[1] for line in lines[1:-1]] == [
         "twinbed compare results/mine",
+        "twinbed explain results/mine",
         "twinbed report results/mine",
         "twinbed run mine.yaml",
         "twinbed plan 'a second.yaml'",

@@ -66,10 +66,10 @@ def test_lines_without_a_terminal(runs: list[Run]) -> None:
     assert said.getvalue().splitlines() == [
         "4 runs, 1 of them made earlier",
         # Nothing is known of b yet: two runs as long as those of a.
-        "[2/4] a #2: 10.0 s, 20 s left",
-        f"[3/4] b #1 ({runs[2].id}): FAILED after 100.0 s in workload: client: [ab] said nothing that anybody could read,"
-        " 1 min 40 s left",
-        "[4/4] b #2: 60.0 s",
+        "[2/4] a #2: done in 10.0 s; about 20 s left",
+        f"[3/4] b #1 ({runs[2].id}): FAILED after 100.0 s in workload: client: [ab] said nothing that anybody could read;"
+        " about 1 min 40 s left",
+        "[4/4] b #2: done in 60.0 s",
     ]
     assert "\x1b" not in said.getvalue()
 
@@ -83,9 +83,9 @@ def test_the_time_left_is_by_testbed(runs: list[Run]) -> None:
         listener(ended(runs[3], 8.0))
     lines = said.getvalue().splitlines()
     assert lines[0] == "4 runs"
-    assert lines[1].endswith(", 6 s left"), "3 runs at 2 s"
-    assert lines[2].endswith(", 8 s left"), "2 s for a, 6 s for b"
-    assert lines[3].endswith(", 2 s left")
+    assert lines[1].endswith("; about 6 s left"), "3 runs at 2 s"
+    assert lines[2].endswith("; about 8 s left"), "2 s for a, 6 s for b"
+    assert lines[3].endswith("; about 2 s left")
 
 
 def test_a_bar_on_a_terminal(runs: list[Run]) -> None:

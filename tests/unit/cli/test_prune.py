@@ -69,7 +69,7 @@ def test_results_say_the_same_in_every_form(results: Path, capsys: pytest.Captur
     assert run(["publish", str(results), address]) == 0
     assert compared(address, capsys) == before
     assert run(["prune", str(results), "--keep", "tables"]) == 0
-    assert "Nothing to take" in capsys.readouterr().out
+    assert "Nothing to delete" in capsys.readouterr().out
 
 
 def test_what_was_published_whole_is_published_again(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_wrong_words(results: Path, words: list[str], says: str, capsys: pytest.
 def test_what_has_no_artifacts_is_refused(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["archive", str(results), "-o", "all.zip"]) == 0
     assert run(["prune", "all.zip", "--keep", "tables"]) == 2
-    assert "all.zip is no results folder with artifacts" in capsys.readouterr().err
+    assert "all.zip is not a results folder with artifacts" in capsys.readouterr().err
 
 
 def with_capture(results: Path) -> Path:
@@ -160,7 +160,9 @@ def test_commands_on_captures_say_what_became_of_them(
     assert run(["prune", str(results), "--keep", "headers"]) == 0
     assert run(["flows", f"{capture}.zst"]) == 0
     assert run([*command, str(capture)]) == 2
-    assert f"of this capture the packets' headers were kept (keep: headers)\n  read {capture}.zst" in capsys.readouterr().err
+    assert (
+        f"only the packets' headers of this capture were kept (keep: headers)\n  read {capture}.zst" in capsys.readouterr().err
+    )
     assert run(["prune", str(results), "--keep", "tables"]) == 0
     assert run([*command, str(capture)]) == 2
     assert f"the artifacts of run {capture.parents[2].name} were not kept (keep: tables)" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_again_in_json(folder: Path, address: str, capsys: pytest.CaptureFixture
     [
         (["publish", "{folder}", "bucket"], "bucket is not an address"),
         (["publish", "{address}", "file:///tmp/x"], "{address} is published already"),
-        (["archive", "{address}"], "{address} is no folder"),
+        (["archive", "{address}"], "{address} is in a bucket"),
         (["merge", "{address}", "{folder}", "-o", "both"], "bucket has no artifacts"),
         (["run", "quickstart", "-o", "s3://bucket/x"], "s3://bucket/x: results can only be made in a folder"),
         (["compare", "file:///nothing/there"], "file:///nothing/there: "),

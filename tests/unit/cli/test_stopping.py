@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import select, sys, time
-from twinbed.cli.stopping import stopping
+from twinbed.cli.run import stopping
 try:
     with stopping():
         try:
@@ -48,7 +48,7 @@ def test_the_first_is_answered_and_the_second_breaks_nothing_off(first: signal.S
 def test_what_is_ignored_stays_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        from twinbed.cli.stopping import stopping
+        from twinbed.cli.run import stopping
 
         with stopping():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
@@ -57,7 +57,7 @@ def test_what_is_ignored_stays_so() -> None:
 
 
 def test_handlers_are_as_they_were_afterwards() -> None:
-    from twinbed.cli.stopping import SIGNALS, stopping
+    from twinbed.cli.run import SIGNALS, stopping
 
     before = [signal.getsignal(number) for number in SIGNALS]
     with pytest.raises(ValueError), stopping():

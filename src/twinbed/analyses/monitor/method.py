@@ -38,7 +38,7 @@ class MonitorAnalysis(Analysis[NoSettings, Monitored]):
     \b
       twinbed analyse monitor results/
       twinbed analyse monitor results/ -o monitor.html              as a page
-      twinbed analyse monitor results/ --table alerts -o alerts.csv the alerts as rows
+      twinbed analyse monitor results/ --table alerts -o alerts.csv      the alerts as rows
     """
 
     name = "monitor"
