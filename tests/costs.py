@@ -1,10 +1,11 @@
-"""What tests cost: wall and CPU time of each, by folder, and which took longest. Printed at the end of every run."""
+"""What tests cost: wall and CPU time of each, by folder, and which took most of either. Printed at the end of every run."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import pytest
 
@@ -61,7 +62,7 @@ class Costs:
 
 
 def table(by_test: dict[str, Cost]) -> Iterator[str]:
-    """Yield the lines: a sum for each folder, a total, and the tests that took longest."""
+    """Yield the lines: a sum for each folder, a total, the tests that took longest, and those that took most CPU time."""
     folders: dict[str, Cost] = defaultdict(Cost)
     total = Cost()
     for nodeid, cost in by_test.items():
@@ -71,9 +72,10 @@ def table(by_test: dict[str, Cost]) -> Iterator[str]:
     for name, cost in sorted(folders.items(), key=lambda item: -item[1].wall_s):
         yield f"{cost}  {cost.tests:5d} {name}"
     yield f"{total}  {total.tests:5d} in all"
-    yield f"the {SHOWN} that took longest:"
-    for nodeid, cost in sorted(by_test.items(), key=lambda item: -item[1].wall_s)[:SHOWN]:
-        yield f"{cost}  {nodeid}"
+    for what, seconds in (("that took longest", attrgetter("wall_s")), ("that took most CPU time", attrgetter("cpu_s"))):
+        yield f"the {SHOWN} {what}:"
+        for nodeid in sorted(by_test, key=lambda nodeid: -seconds(by_test[nodeid]))[:SHOWN]:
+            yield f"{by_test[nodeid]}  {nodeid}"
 
 
 def folder(nodeid: str) -> str:

@@ -39,7 +39,7 @@ def test_all_models_are_tried() -> None:
 def test_a_model_that_qemu_does_not_have_is_refused_by_name() -> None:
     for nic in DRIVERS:
         if not (had := check_of(nic)).works:
-            assert had.required and had.found.endswith("has none") and "virtio-net-pci" in had.mend
+            assert had.required and had.found.endswith("lacks it") and "virtio-net-pci" in had.mend
 
 
 def check_of(nic: str) -> Check:
@@ -88,7 +88,7 @@ def test_a_card_that_carries_no_frames_so_large(site: Callable[..., Site], leave
     mixed, topology = PLUGINS.drivers["mixed"], Topology(link=Link(mtu=9000))
     params = mixed.params(client={"driver": "container"}, server={"driver": "qemu", "nic": "rtl8139"})
     with (
-        pytest.raises(HostError, match="mtu 9000 is asked for: a smaller one, or another NIC"),
+        pytest.raises(HostError, match="this NIC cannot carry mtu 9000; choose a smaller mtu"),
         mixed.up(params, topology, site()),
     ):
         pass

@@ -175,7 +175,7 @@ def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
     monkeypatch.setattr("twinbed.fleet.controller.AWAY_S", 0.5)
     (tmp_path / "slower.py").write_text(f"FOLDER = {str(tmp_path)!r}\n{SLOWER}")
     one = Fleet(tmp_path)
-    text = FAKE.replace("replicates: 8", "replicates: 40").replace("{kind: planted,", "{kind: planted, spread: 0.001,")
+    text = FAKE.replace("replicates: 8", "replicates: 28").replace("{kind: planted,", "{kind: planted, spread: 0.001,")
     study, results = written(tmp_path, "0.1s", text), tmp_path / "results"
     try:
         one.scheduler()
@@ -186,7 +186,7 @@ def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
     finally:
         one.end()
     blocks = machines_of_blocks(results)
-    assert len(blocks) == 40 and all(len(machines) == 1 for machines in blocks.values())
+    assert len(blocks) == 28 and all(len(machines) == 1 for machines in blocks.values())
     machines = json.loads((results / "fleet.json").read_text())["machines"]
     assert [name for name, about in machines.items() if "left out" in about] == ["m4"]
     assert "it drifted away from its peers: in its last 3 blocks a is" in machines["m4"]["left out"]

@@ -13,7 +13,7 @@ import pytest
 
 from mutated_results import call, frozen, fuzz, planted, shown
 
-CALLS = int(os.environ.get("TWINBED_MUTATED_CALLS", "39"))
+CALLS = int(os.environ.get("TWINBED_MUTATED_CALLS", "21"))
 SEED = int(os.environ.get("TWINBED_MUTATED_SEED", "1"))
 
 

@@ -16,8 +16,8 @@ ANSWER_LIMIT_S = 5
 
 PROGRAM = f"""
 from twinbed.cli.main import main
-from twinbed.workloads.http import plan
-plan.ANSWER_LIMIT_S = {ANSWER_LIMIT_S}
+from twinbed.workloads import http
+http.ANSWER_LIMIT_S = {ANSWER_LIMIT_S}
 main()
 """
 """twinbed that waits less long for an answer that never comes."""

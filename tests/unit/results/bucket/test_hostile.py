@@ -25,7 +25,7 @@ from twinbed.results.bucket.snapshot import latest
 from twinbed.results.parquet import FREE_BYTES, Room, Unreadable
 from twinbed.results.store import Store
 
-CASES = int(os.environ.get("TWINBED_BUCKET_CASES", "30"))
+CASES = int(os.environ.get("TWINBED_BUCKET_CASES", "15"))
 SEED = int(os.environ.get("TWINBED_BUCKET_SEED", "0"))
 RATIOS = {"physical": 1.0, "slow": 0.5}
 
