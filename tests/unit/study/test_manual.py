@@ -1,4 +1,4 @@
-"""docs/study-file.md, docs/study-design.md and the ready studies, against the real plugins: every example is read, every key described."""
+"""The pages about study files and the ready studies, against the real plugins: every example is read, every key described."""
 
 from __future__ import annotations
 
