@@ -192,12 +192,12 @@ def read(params: TrafficParams, artifacts: Path) -> Extracted:
         values += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
     if params.udp:
         received = _received(artifacts, UDP_REPORT)
-        whole = Received(
+        together = Received(
             datagrams=sum(each.datagrams for each in received.values()), lost=sum(e.lost for e in received.values())
         )
         losses = {host: each.loss for host, each in received.items()}
         values += _values(UDP, {host: each.goodput for host, each in received.items()}, total)
-        values += _values(LOSS, losses, lambda each: None if None in each else whole.loss)
+        values += _values(LOSS, losses, lambda each: None if None in each else together.loss)
     return Extracted(values)
 
 

@@ -303,7 +303,7 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     cautions = list(_cautions(params, folder.name, numbers, done))
     taken = report["duration_s"]
     if done == params.max_requests and taken is not None and taken < CLEARLY_EARLY * params.duration:
-        detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_of(folder.name)}"
+        detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_client_note(folder.name)}"
         cautions.insert(0, Caution(Kind.REQUEST_CAP, detail))
     return Client(folder.name, numbers, cautions, ab_requests.read(folder / "ab.tsv", folder.name))
 
@@ -315,7 +315,7 @@ def _wrk_client(params: HttpParams, folder: Path) -> Client:
 
 
 def _cautions(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
-    yield from request_cautions(numbers, done, _of(host))
+    yield from request_cautions(numbers, done, _client_note(host))
     size = numbers.get("document_bytes")
     if size is not None and size != params.payload and not numbers["non_2xx"]:
         raise ValueError(f"{host} got a document of {size:.0f} bytes; it should have {params.payload}")
@@ -331,10 +331,10 @@ def _warm_up(params: HttpParams, files: Sequence[Path]) -> Iterator[Caution]:
         report = _core.ab(warm_up.read_bytes())
         wrong = (report["failed_requests"] or 0) + (report["non_2xx_responses"] or 0)
         if wrong:
-            yield Caution(Kind.WARM_UP, f"{wrong} of {params.warm_up_requests} requests{_of(file.parent.name)}")
+            yield Caution(Kind.WARM_UP, f"{wrong} of {params.warm_up_requests} requests{_client_note(file.parent.name)}")
 
 
-def _of(host: str) -> str:
+def _client_note(host: str) -> str:
     """Return the client in brackets, where there are several."""
     return "" if host == "client" else f" ({host})"
 

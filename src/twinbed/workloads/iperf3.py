@@ -301,13 +301,15 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     cautions = []
     if not sent or not received:
         cautions.append(Caution(Kind.UNREADABLE, f"{host}: no interval counts: the streams ended in the omitted seconds"))
-    whole = math.fsum(each["sum"]["seconds"] for each in received)
-    if received and whole < 0.98 * params.duration:
-        cautions.append(Caution(Kind.CUT_SHORT, f"{whole:.3g} s of {params.duration:g} s were received ({host})"))
+    received_s = math.fsum(each["sum"]["seconds"] for each in received)
+    if received and received_s < 0.98 * params.duration:
+        cautions.append(Caution(Kind.CUT_SHORT, f"{received_s:.3g} s of {params.duration:g} s were received ({host})"))
     numbers = _numbers(params, sent, received, report)
     if sent and received and not possible(sent, received):
         arrived = math.fsum(each["sum"]["bytes"] for each in received)
-        detail = f"{host}: {arrived:,.0f} bytes in {whole:.3g} s by the server's clock, faster than they were sent: no rate"
+        detail = (
+            f"{host}: {arrived:,.0f} bytes in {received_s:.3g} s by the server's clock, faster than they were sent: no rate"
+        )
         cautions.append(Caution(Kind.UNREADABLE, detail))
     rows = [interval_row(host, end, each) for end, counted in (("client", sent), ("server", received)) for each in counted]
     return Client(host, numbers, cautions, rows, report)

@@ -73,7 +73,7 @@ class ReplayParams(WorkloadParams):
     )
 
     @model_validator(mode="after")
-    def _there(self) -> ReplayParams:
+    def _with_hash(self) -> ReplayParams:
         if self.capture is not None and self.capture_sha256 is None:
             object.__setattr__(self, "capture_sha256", hashlib.sha256(_read(self.capture)).hexdigest())
         return self
@@ -229,7 +229,7 @@ def _pair(client: Path, server: Path) -> Numbers:
         "replay_duration": duration,
         "replay_timing_error": None if None in errors else max((each for each in errors if each is not None), default=None),
         "replay_start_skew": _skew(client),
-        "left_out_packets": sum(_about(client)["left_out"].values()),
+        "left_out_packets": sum(_read_sides(client)["left_out"].values()),
     }
 
 
@@ -240,7 +240,7 @@ def _side(sender: Path, receiver: Path) -> Numbers:
         raise ValueError(
             f"{sender.name}/{REPORT}: should have `Actual: N packets ... sent in S seconds` and `Failed packets: N`"
         )
-    due = _about(sender)["offsets_ns"]
+    due = _read_sides(sender)["offsets_ns"]
     count = int(sent[1]) - _MARKS
     file = receiver / ARRIVED
     times = [frame.time_ns for frame in _frames(file) if not _is_mark(frame)]
@@ -280,7 +280,7 @@ def _error(due_ns: Sequence[int], times_ns: Sequence[int]) -> float | None:
     return float(np.quantile(np.abs((came - came[0]) - (due - due[0])), 0.95)) / 1e9
 
 
-class _About(TypedDict):
+class _SidesFile(TypedDict):
     """The file that the plan puts next to the capture."""
 
     offsets_ns: Sequence[int]
@@ -288,20 +288,20 @@ class _About(TypedDict):
     notes: Mapping[str, int]
 
 
-def _about(host: Path) -> _About:
-    about: _About = loads((host / SIDES).read_bytes())
-    return about
+def _read_sides(host: Path) -> _SidesFile:
+    sides_file: _SidesFile = loads((host / SIDES).read_bytes())
+    return sides_file
 
 
 def _cautions(hosts: Mapping[str, Path], clients: Sequence[str]) -> Iterator[Caution]:
     for client in clients:
-        about = _about(hosts[client])
+        sides_file = _read_sides(hosts[client])
         skew = _skew(hosts[client])
         if skew is not None and skew > SKEW_LIMIT_S:
             apart = f"{client}: {skew * 1e3:.3g} ms between its first frame and its server's"
             yield Caution(Kind.SKEWED_START, f"{apart}: answers may come before their questions")
-        parts = [f"{count} left out: {why}" for why, count in about["left_out"].items() if why != "beyond a limit"]
-        parts += [f"{count} {why}" for why, count in about["notes"].items()]
+        parts = [f"{count} left out: {why}" for why, count in sides_file["left_out"].items() if why != "beyond a limit"]
+        parts += [f"{count} {why}" for why, count in sides_file["notes"].items()]
         if parts:
             yield Caution(Kind.REPLAYED_OTHERWISE, f"{client}: {'; '.join(parts)}")
 
