@@ -42,16 +42,16 @@ from twinbed.workloads.replay import replay
 
 
 class Registry(Plugins):
-    """The plugins, with what reads the artifacts of runs that were imported."""
+    """The plugins, with the formats and the reader of imported runs."""
 
     @property
     def formats(self) -> Mapping[str, Format]:
-        """Of files that were made elsewhere."""
+        """Return the formats of files that other tools made."""
         return formats()
 
     @property
     def read(self) -> Mapping[str, AnyWorkload]:
-        """All that a run's artifacts may be of: workloads, and what was imported."""
+        """Return the plugins whose artifacts a run may have: workloads, and the reader of imported files."""
         imported = Imported(formats)
         return {**self.workloads, imported.name: imported}
 
@@ -87,7 +87,7 @@ FORMATS = (
 
 
 class Formats(dict[str, Format]):
-    """All formats by their names. Another process imports them itself: they go there as this function's name."""
+    """All formats by their names. Other processes get the name of this function and import the formats themselves."""
 
     def __reduce__(self) -> tuple[Callable[[], Mapping[str, Format]], tuple[()]]:
         return formats, ()
@@ -95,13 +95,13 @@ class Formats(dict[str, Format]):
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """Every format by its name. Imported only when asked for: few results were made elsewhere."""
+    """Return every format by its name. They are imported on demand: few results are from other tools."""
     modules = [importlib.import_module(f"twinbed.imports.formats.{name}") for name in FORMATS]
     return Formats((each.name, each) for module in modules for each in module.FORMATS)
 
 
 def analysis(name: str) -> AnyAnalysis:
-    """An analysis by its name. Imported only when asked for: the statistics behind them are slow to load."""
+    """Return an analysis by its name. It is imported on demand: its statistics are slow to load."""
     if name not in ANALYSES:
         raise KeyError(name)
     module = importlib.import_module(f"twinbed.analyses.{name}.method")
@@ -117,39 +117,32 @@ def analysis_command(name: str) -> str:
 
 
 def analysis_names() -> Sequence[str]:
-    """In the order of their list; imports none of them."""
+    """Return the names of analyses, in the order of their list, without importing them."""
     return tuple(ANALYSES)
 
 
 def analyses() -> Iterator[AnyAnalysis]:
-    """Every analysis, in the order of their list."""
+    """Yield every analysis, in the order of their list."""
     return map(analysis, ANALYSES)
 
 
 def catalogue() -> Catalogue:
-    """The settings that a study file may give to each plugin."""
+    """Return the catalogue of plugins and settings that a study file may name."""
+    everything = {**PLUGINS.drivers, **PLUGINS.workloads, **PLUGINS.accompanying}
     return Catalogue(
         drivers={name: plugin.params for name, plugin in PLUGINS.drivers.items()},
         workloads={name: plugin.params for name, plugin in PLUGINS.workloads.items()},
         instruments={name: plugin.params for name, plugin in PLUGINS.instruments.items()},
         backgrounds={name: plugin.params for name, plugin in PLUGINS.backgrounds.items()},
-        summaries={
-            name: plugin.summary
-            for plugins in (PLUGINS.drivers, PLUGINS.workloads, PLUGINS.accompanying)
-            for name, plugin in plugins.items()
-        },
-        also={
-            name: plugin.also
-            for plugins in (PLUGINS.drivers, PLUGINS.workloads, PLUGINS.accompanying)
-            for name, plugin in plugins.items()
-        },
+        summaries={name: plugin.summary for name, plugin in everything.items()},
+        also={name: plugin.also for name, plugin in everything.items()},
         metrics=metrics,
         printed=table_names(),
     )
 
 
 def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
-    """The metrics of runs with these (instruments, background loads), those per unit of work too, and their units."""
+    """Return the metrics of runs with these plugins, also per unit of work, and their units."""
     work = PLUGINS.workloads[workload].work
     plugins = (PLUGINS.workloads[workload], *(PLUGINS.accompanying[name] for name in others))
     of_each = (*(plugin.metrics for plugin in plugins), runs.USAGE_METRICS, (runs.OVERLAP,))
@@ -162,14 +155,14 @@ def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
 
 
 def every_metric() -> Mapping[str, tuple[Metric, tuple[str, ...]]]:
-    """Every metric by its name, those per unit of work too, and what measures it, for readers."""
+    """Return every metric by its name, also per unit of work, and the plugins that measure it, for readers."""
     works = dict.fromkeys(workload.work for workload in PLUGINS.workloads.values())
-    found: dict[str, tuple[Metric, tuple[str, ...]]] = {}
+    measured: dict[str, tuple[Metric, tuple[str, ...]]] = {}
 
     def add(metrics: Mapping[str, Metric], by: str) -> None:
         for name, metric in metrics.items():
-            known, measured_by = found.get(name, (metric, ()))
-            found[name] = known, tuple(dict.fromkeys((*measured_by, by)))
+            known, measured_by = measured.get(name, (metric, ()))
+            measured[name] = known, tuple(dict.fromkeys((*measured_by, by)))
 
     for workload in PLUGINS.workloads.values():
         add(declared(workload.metrics, workload.work), f"workload {workload.name}")
@@ -184,4 +177,4 @@ def every_metric() -> Mapping[str, tuple[Metric, tuple[str, ...]]]:
     add({each.name: each for each in monitor_metrics.EXTRA_METRICS}, "instrument monitor")
     for each in formats().values():
         add({metric.name: metric for metric in each.metrics}, f"files in the format {each.name}")
-    return found
+    return measured

@@ -1,8 +1,8 @@
-"""The one writer of texts: whatever reaches a terminal or a plain file goes through here.
+"""The one writer of texts: all text for a terminal or a plain file goes through here.
 
-Names, reasons and versions come from hosts and from files of strangers. A character that a terminal obeys, or that a reader
-cannot see, is written as an escape (``\\x1b``, ``\\u202e``): control, format and bidirectional characters, separators of lines,
-what Unicode does not assign, and the lone surrogates of names that are not UTF-8. Styles are applied after that
+Names, reasons and versions come from hosts and from files of strangers. Characters that a terminal obeys, or that a reader
+cannot see, are written as escapes (``\\x1b``, ``\\u202e``). These are control, format and bidirectional characters, line
+separators, unassigned code points, and the lone surrogates of names that are not UTF-8. Styles are applied after that
 (``render/terminal``). Only newlines, tabs and spaces are layout.
 """
 
@@ -18,18 +18,18 @@ import unicodedata
 from typing import IO, TextIO
 
 WIDTH = 80
-"""Columns where there is no terminal to ask, and COLUMNS does not say."""
+"""Columns where there is no terminal and no COLUMNS."""
 NARROWEST, WIDEST = 40, 1000
-"""Columns that a text is laid out for, whatever COLUMNS says."""
+"""Limits of the columns for which a text is laid out, whatever COLUMNS says."""
 PLAIN = {
     **dict(zip("≠–±µ×→≤≥…", ("x", "-", "+-", "u", "x", "->", "<=", ">=", "..."), strict=True)),
     **dict(zip("░│├┤─●◄►━", ".|||-o<>-", strict=True)),
 }
-"""Characters of our texts -> what stands for them where they are lacking; those of pictures are as wide as they were."""
+"""Characters of our texts -> replacements for encodings without them; those of pictures keep their width."""
 STANDARD_OUTPUT = "standard output"
 _ERRORS = "twinbed-plain"
 _SUSPECT = re.compile(r"[^\n\t -~]")
-"""All that may have to be escaped; most texts have none."""
+"""All characters that may need an escape; most texts have none."""
 _BREAKS = str.maketrans({"\n": "\\n"})
 _TABS = str.maketrans({"\t": "\\t"})
 
@@ -44,7 +44,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return the text as one line without tabs: what stands in a cell, a heading or a sentence.
+    r"""Return the text as one line without tabs, for a cell, a heading or a sentence.
 
     >>> print(one_line("a\nb"))
     a\nb
@@ -61,13 +61,13 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def everywhere(data: object) -> object:
-    """Return JSON's data with every text in it, keys too, as ``visible`` has it: for programs that such characters end."""
+    """Return JSON data with every text in it, keys too, made ``visible``: for programs that such characters would crash."""
     if isinstance(data, str):
         return visible(data)
     if isinstance(data, dict):
         return {visible(key) if isinstance(key, str) else key: everywhere(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [everywhere(each) for each in data]
+        return [everywhere(item) for item in data]
     return data
 
 
@@ -102,8 +102,8 @@ def say_text(text: str, *, err: bool = False) -> None:
 
 
 def say_progress(what: str, done: int, total: int, of: str = "", *, stays: bool = False) -> None:
-    """Print how many of how many over the line before, where standard error is a terminal. At the end the line goes, unless it
-    ``stays``."""
+    """Print ``done`` of ``total`` over the previous line, if standard error is a terminal. At the end the line is erased unless
+    it ``stays``."""
     if not sys.stderr.isatty():
         return
     sys.stderr.write(f"\r{one_line(f'{what}: {done} of {total} {of}'.rstrip())}")
@@ -113,20 +113,20 @@ def say_progress(what: str, done: int, total: int, of: str = "", *, stays: bool 
 
 
 def say_error(message: str, advice: str = "", *, before: str = "twinbed: ") -> None:
-    """Print an error and its advice on standard error. Lines after the first are indented: none passes for another message."""
+    """Print an error and its advice on standard error. Later lines are indented, so none looks like another message."""
     first, *rest = message.split("\n")
     say(f"{before}{first}", *(f"  {line}" for line in rest), *(f"  {line}" for line in advice.split("\n") if line), err=True)
 
 
 def columns(stream: IO[str] | None = None) -> int:
-    """Return how many columns a text is laid out for: those of the stream's terminal, or COLUMNS; within limits."""
+    """Return the columns for which a text is laid out: of the stream's terminal, or COLUMNS, within limits."""
     asked = (stream or sys.stdout).isatty() or os.environ.get("COLUMNS")
     wide = shutil.get_terminal_size((WIDTH, 24)).columns if asked else WIDTH
     return max(NARROWEST, min(WIDEST, wide))
 
 
 def make_plain_where_needed() -> None:
-    """Write what an output's encoding does not have as PLAIN has it, or as a question mark."""
+    """Replace characters that an output's encoding lacks by those of PLAIN, or by a question mark."""
     codecs.register_error(_ERRORS, _plain)
     for stream in (sys.stdout, sys.stderr):
         if (reconfigure := getattr(stream, "reconfigure", None)) and not _is_unicode(stream.encoding):
@@ -140,5 +140,5 @@ def _is_unicode(encoding: str) -> bool:
 def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(PLAIN.get(character, "?") for character in lacking), error.end
+    missing = error.object[error.start : error.end]
+    return "".join(PLAIN.get(character, "?") for character in missing), error.end

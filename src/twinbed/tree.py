@@ -1,8 +1,8 @@
 """The one way to open, list, create, rename and remove below a folder into which others may have written.
 
-A folder of results may be a stranger's, and any name in it a link to a file of this machine, a named pipe without an end or a
-device. A ``Tree`` reaches every name by descriptor from the root on and follows no link: what is not the plain file or folder
-that the caller asks for raises ``NotPlain``. The root itself may be reached by links: the user has named it.
+A folder of results may come from a stranger, and any name in it may be a link to a file of this machine, a named pipe without
+end, or a device. A ``Tree`` reaches every name by descriptor from the root and follows no link. It raises ``NotPlain`` for
+anything but the plain file or folder that the caller asks for. Links may lead to the root itself, which the user has named.
 
 Names are relative to the root and separated by ``/``, without empty parts, ``.`` and ``..``; ``""`` is the root itself.
 """
@@ -24,11 +24,11 @@ from twinbed.model.error import TwinbedError
 
 Kind = Literal["file", "folder", "symbolic link", "named pipe", "socket", "device"]
 MOST_BYTES = 2**30
-"""Of a file that is read at once, where the caller names no other limit."""
+"""The largest file that is read at once, unless the caller sets another limit."""
 MOST_DEPTH = 64
-"""Folders within each other that are walked."""
+"""The deepest nesting of folders that is walked."""
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-"""A folder on the way to a name: it need not be readable."""
+"""Flags for a folder on the way to a name, which need not be readable."""
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS: dict[int, Kind] = {
     stat.S_IFREG: "file",
@@ -45,7 +45,7 @@ assert set(get_args(Kind)) == set(_KINDS.values())
 class NotPlain(TwinbedError):
     """A name below a folder is not the plain file or folder that it should be. Nothing was read or changed.
 
-    It is no OSError, so that no handler of those says instead that a file cannot be read or written.
+    It is not an OSError, whose handlers would report that a file cannot be read or written.
     """
 
     def __init__(self, path: Path, fault: str, advice: str = "move it away, and ask where this folder comes from") -> None:
@@ -57,7 +57,7 @@ class NotPlain(TwinbedError):
 
 
 def kind_of(mode: int) -> Kind:
-    """Return what a file is, by ``st_mode``."""
+    """Return a file's kind, by ``st_mode``."""
     return _KINDS[stat.S_IFMT(mode)]
 
 
@@ -126,7 +126,7 @@ class Tree:
         return self._own(name, os.O_RDWR)
 
     def about(self, name: str) -> os.stat_result | None:
-        """Return what there is of a name, no link followed; None where there is nothing."""
+        """Return the ``stat`` of a name, following no link; None where there is none."""
         if not name:
             with self._folder("") as folder:
                 return os.fstat(folder)
@@ -137,38 +137,38 @@ class Tree:
             return None
 
     def kind(self, name: str) -> Kind | None:
-        """Return what a name is; None where there is nothing. Raises NotPlain where a folder above it is none."""
-        found = self.about(name)
-        return None if found is None else kind_of(found.st_mode)
+        """Return the kind of a name; None where it does not exist. Raises NotPlain where something above it is not a folder."""
+        status = self.about(name)
+        return None if status is None else kind_of(status.st_mode)
 
     def entries(self, name: str = "") -> dict[str, Kind]:
-        """Return name -> kind of all that is in a folder, sorted; nothing where there is no such folder."""
+        """Return name -> kind of everything in a folder, sorted; empty where there is no such folder."""
         try:
-            with self._listed(name) as folder, os.scandir(folder) as found:
-                return {entry.name: _kind_of_entry(entry) for entry in sorted(found, key=lambda entry: entry.name)}
+            with self._listed(name) as folder, os.scandir(folder) as listing:
+                return {entry.name: _kind_of_entry(entry) for entry in sorted(listing, key=lambda entry: entry.name)}
         except FileNotFoundError:
             return {}
 
     def files(self, name: str = "") -> Iterator[tuple[str, os.stat_result]]:
         """Yield all plain files below a folder, in order: each one's path from that folder on, and its ``stat``.
 
-        Raises NotPlain for what is neither file nor folder, and FileNotFoundError where there is no such folder."""
+        Raises NotPlain for anything but files and folders, and FileNotFoundError where there is no such folder."""
         for path, about in self.all_below(name):
             if not stat.S_ISREG(about.st_mode):
                 raise self._not(f"{name}/{path}" if name else path, kind_of(about.st_mode), "file or folder")
             yield path, about
 
     def all_below(self, name: str = "", *, folders: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield all that is below a folder, in order, no link followed: each one's path from there on, and its ``stat``.
+        """Yield everything below a folder, in order, following no link: each path from there on, and its ``stat``.
 
-        Folders are left out unless asked for; then each comes before what is in it."""
+        Folders are left out unless asked for; then each comes before its content."""
         with self._listed(name) as folder:
             for path, about in self._below(folder, self.path / name, "", MOST_DEPTH):
                 if folders or not stat.S_ISDIR(about.st_mode):
                     yield path, about
 
     def make(self, name: str, mode: int = 0o777) -> None:
-        """Make a folder and those above it, below the root; one that is there stays as it is."""
+        """Make a folder and those above it, below the root; an existing folder does not change."""
         with contextlib.ExitStack() as held:
             made = held.enter_context(self.inside(""))
             for part in _parts(self.path, name):
@@ -177,7 +177,7 @@ class Tree:
                 made = held.enter_context(made.inside(part))
 
     def open_as(self, name: str, like: str) -> None:
-        """Let those into a folder whom the mode of another folder lets in."""
+        """Give a folder the access rights of another folder."""
         with self._listed(name) as folder, self._listed(like) as other, _named(self.path / name):
             os.fchmod(folder, os.fstat(other).st_mode & 0o755)
 
@@ -187,7 +187,7 @@ class Tree:
             os.rename(leaf, new_leaf, src_dir_fd=folder, dst_dir_fd=to)
 
     def link(self, name: str, to: Tree, new: str) -> None:
-        """Give a plain file one more name, in ``to``. Raises NotPlain where it is none, and FileExistsError."""
+        """Give a plain file one more name, in ``to``. Raises NotPlain for other kinds, and FileExistsError."""
         with self._at(name) as (folder, leaf), to._at(new) as (other, new_leaf):
             with _named(self.path / name):
                 self._must_be_plain(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode, name)
@@ -195,7 +195,7 @@ class Tree:
                 os.link(leaf, new_leaf, src_dir_fd=folder, dst_dir_fd=other, follow_symlinks=False)
 
     def remove(self, name: str) -> None:
-        """Remove a file, a link itself, or a folder with all that is in it; nothing where there is none."""
+        """Remove a file, a link itself, or a folder with its content; do nothing where there is none."""
         with contextlib.suppress(FileNotFoundError), self._at(name) as (folder, leaf), _named(self.path / name):
             remove_whole(folder, leaf)
 
@@ -206,13 +206,13 @@ class Tree:
 
     @contextlib.contextmanager
     def inside(self, name: str) -> Iterator[Tree]:
-        """Hold a folder below this one open, as a tree of its own: for many names in it, and so that it stays the same one."""
+        """Hold a folder below this one open, as its own tree: for many names in it, and so that it cannot be replaced."""
         with self._folder(name) as folder:
             yield Tree(self.path / name, folder)
 
     @contextlib.contextmanager
     def _folder(self, name: str) -> Iterator[int]:
-        """The descriptor of a folder, opened part by part."""
+        """Open a folder part by part, and yield its descriptor."""
         folder = self._reached(_parts(self.path, name))
         try:
             yield folder
@@ -220,7 +220,7 @@ class Tree:
             os.close(folder)
 
     def _reached(self, parts: Sequence[str]) -> int:
-        """A new descriptor of a folder. It is called for each of 10,000 runs, and so makes no path unless it must."""
+        """Return a new descriptor of a folder. It is called for each of 10,000 runs, so it makes a path only for errors."""
         if self.held is None or not parts:
             with _named(self.path):
                 folder = os.open(self.path, _FOLDER) if self.held is None else os.dup(self.held)
@@ -232,9 +232,9 @@ class Tree:
                 folder = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
             except OSError as error:
                 path = self.path.joinpath(*parts[:at])
-                found = _kind_there(above, part)
-                if error.errno in (errno.ELOOP, errno.ENOTDIR) and found not in (None, "folder"):
-                    raise NotPlain(path, f"is a {found}, where a folder belongs") from None
+                kind = _kind_there(above, part)
+                if error.errno in (errno.ELOOP, errno.ENOTDIR) and kind not in (None, "folder"):
+                    raise NotPlain(path, f"is a {kind}, where a folder belongs") from None
                 error.filename = str(path)
                 raise
             finally:
@@ -244,7 +244,7 @@ class Tree:
 
     @contextlib.contextmanager
     def _listed(self, name: str) -> Iterator[int]:
-        """The descriptor of a folder whose entries are read."""
+        """Open a folder to read its entries, and yield its descriptor."""
         with self._folder(name) as folder, _named(self.path / name):
             listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
@@ -254,7 +254,7 @@ class Tree:
 
     @contextlib.contextmanager
     def _at(self, name: str) -> Iterator[tuple[int, str]]:
-        """The descriptor of the folder that a name is in, and the last part of the name."""
+        """Yield the descriptor of the folder that a name is in, and the last part of the name."""
         *above, leaf = _parts(self.path, name) or [""]
         if not leaf:
             raise NotPlain(self.path, "is the whole folder, where a name in it belongs")
@@ -262,7 +262,7 @@ class Tree:
             yield folder, leaf
 
     def _opened(self, name: str, flags: int) -> tuple[int, os.stat_result]:
-        """A plain file's descriptor, and its ``stat``. It is looked at before it is opened: opening a device does something."""
+        """Return a plain file's descriptor and ``stat``. Its kind is checked before opening: opening a device has effects."""
         *above, leaf = _parts(self.path, name) or [""]
         folder = self._reached(above)
         try:
@@ -275,7 +275,7 @@ class Tree:
             os.close(folder)
         about = os.fstat(file)
         try:
-            self._must_be_plain(about.st_mode, name)  # another may have been put there in between
+            self._must_be_plain(about.st_mode, name)  # another file may have replaced it in between
         except NotPlain:
             os.close(file)
             raise
@@ -300,11 +300,11 @@ class Tree:
         return file
 
     def _created(self, folder: int, leaf: str, name: str, mode: int) -> BinaryIO:
-        """A new file, in place of a file or link of that name."""
-        found = _about(folder, leaf)
-        if found is not None and stat.S_ISDIR(found.st_mode):
+        """Create a new file, in place of a file or link of that name."""
+        status = _about(folder, leaf)
+        if status is not None and stat.S_ISDIR(status.st_mode):
             raise self._not(name, "folder", "file")
-        if found is not None:
+        if status is not None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(leaf, dir_fd=folder)
         return os.fdopen(os.open(leaf, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN, mode, dir_fd=folder), "wb")
@@ -313,12 +313,12 @@ class Tree:
         if not stat.S_ISREG(mode):
             raise self._not(name, kind_of(mode), "file")
 
-    def _not(self, name: str, found: str, wanted: str) -> NotPlain:
-        return NotPlain(self.path / name, f"is a {found}, where a {wanted} belongs")
+    def _not(self, name: str, kind: str, wanted: str) -> NotPlain:
+        return NotPlain(self.path / name, f"is a {kind}, where a {wanted} belongs")
 
     def _below(self, folder: int, path: Path, at: str, depth: int) -> Iterator[tuple[str, os.stat_result]]:
-        with os.scandir(folder) as found:
-            names = sorted(entry.name for entry in found)
+        with os.scandir(folder) as listing:
+            names = sorted(entry.name for entry in listing)
         for name in names:
             with _named(path / at / name):
                 about = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -336,7 +336,7 @@ class Tree:
 
 
 def remove_whole(folder: int, name: str) -> None:
-    """Remove a file, or a folder with all that is in it, however deep: each folder in it is first moved up beside it.
+    """Remove a file, or a folder with its content, however deep: each folder in it is first moved up next to it.
 
     ``folder`` is the descriptor of the folder that the name is in. Raises OSError."""
     token, moved, pending = secrets.token_hex(8), 0, [name]
@@ -358,7 +358,8 @@ def remove_whole(folder: int, name: str) -> None:
 
 
 def _unlinked_or_folder(folder: int, name: str) -> bool:
-    """Unlink what is no folder. Return whether it is one, whose owner may then do all in it, and move it."""
+    """Unlink a name that is not a folder. Return whether it is a folder; its owner may then change and move everything in
+    it."""
     held = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         about = os.fstat(held)
@@ -373,20 +374,20 @@ def _unlinked_or_folder(folder: int, name: str) -> bool:
 
 
 def _some_names(folder: int) -> list[str]:
-    """The first names of a folder; none where it is empty."""
-    with os.scandir(folder) as found:
-        return [entry.name for entry in islice(found, 10_000)]
+    """Return the first names of a folder; none where it is empty."""
+    with os.scandir(folder) as listing:
+        return [entry.name for entry in islice(listing, 10_000)]
 
 
 def _parts(root: Path, name: str) -> list[str]:
     parts = name.split("/") if name else []
     if "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
-        raise NotPlain(root, f"can have no {name!r:.200} in it", "names lead from folder to folder, and never up")
+        raise NotPlain(root, f"cannot contain {name!r:.200}", "names lead from folder to folder, and never up")
     return parts
 
 
 def _content(file: int, size: int, most: int) -> bytes:
-    """All of a file that has ``size`` bytes, or has just got more; of more than ``most`` not all."""
+    """Return the content of a file of ``size`` bytes, which may have grown; at most one byte more than ``most``."""
     content = os.read(file, size + 1)
     while len(content) <= most and (more := os.read(file, min(most + 1 - len(content), 2**20))):
         content += more
@@ -415,7 +416,7 @@ def _kind_of_entry(entry: os.DirEntry[str]) -> Kind:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Errors of calls that are given a descriptor and a name say the whole path."""
+    """Put the whole path into errors of calls with a descriptor and a name."""
     try:
         yield
     except OSError as error:

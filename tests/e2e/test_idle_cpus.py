@@ -194,7 +194,7 @@ def test_a_run_fails_whose_cpus_are_not_kept_awake(
     site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
     monkeypatch.setattr(awake, "runs_when_idle", lambda _stat: False)
-    with pytest.raises(RunFailed, match="client: idle should be 'busy' but `/proc/PID/task/TID/stat` says 'normal'"):
+    with pytest.raises(RunFailed, match="client: idle should be 'busy' but `/proc/PID/task/TID/stat` shows 'normal'"):
         execute(one_run("idle: busy"), PLUGINS, site(), Outcome(), lambda _phase: None)
 
 

@@ -30,20 +30,20 @@ def row(**changed: str) -> Callable[[Vm], None]:
 
 
 OTHER: dict[str, tuple[Callable[[Vm], None], str]] = {
-    "state": (row(state="PAUSED"), "state should be 'RUNNING' but `vm info` says 'PAUSED'"),
-    "vcpus": (data(VCPUs=2), "vcpus should be 1 but `vm info` says 2"),
-    "memory": (data(Memory=128), "memory should be 268435456 but `vm info` says 134217728"),
-    "nic": (nic(Driver="e1000"), "nic should be 'virtio-net-pci' but `vm info` says 'e1000'"),
-    "network": (nic(Alias="WAN"), "network should be 'LAN' but `vm info` says 'WAN'"),
-    "vlan": (nic(VLAN=7), "vlan should be 500 but `vm info` says 7"),
+    "state": (row(state="PAUSED"), "state should be 'RUNNING' but `vm info` shows 'PAUSED'"),
+    "vcpus": (data(VCPUs=2), "vcpus should be 1 but `vm info` shows 2"),
+    "memory": (data(Memory=128), "memory should be 268435456 but `vm info` shows 134217728"),
+    "nic": (nic(Driver="e1000"), "nic should be 'virtio-net-pci' but `vm info` shows 'e1000'"),
+    "network": (nic(Alias="WAN"), "network should be 'LAN' but `vm info` shows 'WAN'"),
+    "vlan": (nic(VLAN=7), "vlan should be 500 but `vm info` shows 7"),
     "mac": (nic(MAC="02:00:00:00:00:09"), "mac at the tap should be '02:00:0a:4d:00:02'"),
-    "kernel": (data(KernelPath="/opt/other"), "kernel should be '/opt/k' but `vm info` says '/opt/other'"),
-    "snapshot": (data(Snapshot=False), "snapshot should be True but `vm info` says False"),
-    "append": (data(Append=["quiet"]), "append should be ['console=ttyS0'] but `vm info` says ['quiet']"),
-    "cpu": (data(CPU="host"), "cpu should be 'qemu64' but `vm info` says 'host'"),
-    "rate": (row(qos="[0: rate 50mbit]"), "rate should be 100000000 but `vm info: qos` says 50000000"),
-    "no rate": (row(qos="[]"), "rate should be 100000000 but `vm info: qos` says 0"),
-    "a delay too": (row(qos="[0: rate 100mbit, delay 10ms]"), "delay should be 0 but `vm info: qos` says 0.01"),
+    "kernel": (data(KernelPath="/opt/other"), "kernel should be '/opt/k' but `vm info` shows '/opt/other'"),
+    "snapshot": (data(Snapshot=False), "snapshot should be True but `vm info` shows False"),
+    "append": (data(Append=["quiet"]), "append should be ['console=ttyS0'] but `vm info` shows ['quiet']"),
+    "cpu": (data(CPU="host"), "cpu should be 'qemu64' but `vm info` shows 'host'"),
+    "rate": (row(qos="[0: rate 50mbit]"), "rate should be 100000000 but `vm info: qos` shows 50000000"),
+    "no rate": (row(qos="[]"), "rate should be 100000000 but `vm info: qos` shows 0"),
+    "a delay too": (row(qos="[0: rate 100mbit, delay 10ms]"), "delay should be 0 but `vm info: qos` shows 0.01"),
 }
 
 

@@ -82,7 +82,7 @@ replicates: 1
     assert failed.value.phase is Phase.CONFIGURE
     assert re.search(
         r"^(client: TCP segments arrive at server|server: TCP segments arrive at client) with incomplete checksums"
-        r" \(\d dropped, by its /proc/net/snmp\): .* Set tx: off for this testbed$",
+        r" \(\d dropped, by /proc/net/snmp there\): .* Set tx: off for this testbed$",
         failed.value.reason,
     )
 

@@ -1,13 +1,13 @@
-"""Background load ``stress``: workers that keep the machine or hosts busy beside the workload.
+"""Background load ``stress``: workers that keep the machine or hosts busy during the workload.
 
 Runs ``stress-ng`` 0.13 or newer: ``cpu`` workers compute, ``io`` workers have the kernel write its caches to disk (sync(2)),
 ``memory`` workers map, write and unmap memory over and over.  Level 0 of all of them runs nothing.
 
-Its metrics say how fast the workers went, in stress-ng's own ("bogo") operations: they tell one level or one run from another,
-and mean nothing across versions of stress-ng.
+Its metrics are the workers' speed in stress-ng's own ("bogo") operations. They compare levels or runs, but mean nothing across
+versions of stress-ng.
 
-Limits: hosts that are containers share the machine's CPUs and disks, so that what one host's workers take, others lack.  A host
-with little memory ends memory workers; stress-ng starts them again.
+Limits: containers share the machine's CPUs and disks, so one host's workers take them from other hosts.  A host with little
+memory ends memory workers; stress-ng starts them again.
 Source: stress-ng(1).
 """
 
@@ -32,11 +32,11 @@ from twinbed.model.units import Size
 
 PROGRAM = "stress-ng"
 ARTIFACT = f"{PROGRAM}.out.err"
-"""All that stress-ng says, it says on standard error."""
+"""stress-ng prints everything on standard error."""
 MOST_WORKERS = 1024
 READY_LIMIT_S = 30.0
 STOP_LIMIT_S = 30.0
-"""It waits for its workers, which may be in the middle of a sync(2)."""
+"""Time for stress-ng to wait for its workers, which may be in a sync(2)."""
 
 STRESSORS = {"cpu": "cpu", "io": "io", "memory": "vm"}
 """Setting -> stress-ng's name."""
@@ -47,12 +47,10 @@ _MEASURED = r"^stress-ng: \w+: +\[\d+\] {stressor} +(\d+) +(\d+\.\d+) "
 
 
 class StressParams(BackgroundParams):
-    """How many workers of each kind, and where."""
+    """Settings of the number and place of workers."""
 
     cpu: int = Field(0, ge=0, le=MOST_WORKERS, examples=[2], description="workers that compute, at each place")
-    io: int = Field(
-        0, ge=0, le=MOST_WORKERS, examples=[2], description="workers that have caches written to disk, at each place"
-    )
+    io: int = Field(0, ge=0, le=MOST_WORKERS, examples=[2], description="workers that write caches to disk, at each place")
     memory: int = Field(0, ge=0, le=MOST_WORKERS, examples=[1], description="workers that write memory, at each place")
     memory_size: Size = Field(64 * 2**20, ge=2**20, le=2**40, description="memory of each memory worker, such as 64MiB")
     where: Literal["machine", "hosts", "clients", "servers"] = Field(
@@ -60,15 +58,15 @@ class StressParams(BackgroundParams):
     )
 
     def workers(self) -> Mapping[str, int]:
-        """stress-ng's name -> workers, of those that there are."""
+        """Return stress-ng's name -> number of workers, where there are any."""
         return {stressor: getattr(self, setting) for setting, stressor in STRESSORS.items() if getattr(self, setting)}
 
     def programs(self) -> Sequence[str]:
-        """What hosts must have installed."""
+        """Return the programs that hosts must have installed."""
         return (PROGRAM,) if self.workers() and self.where != "machine" else ()
 
     def machine_programs(self) -> Sequence[str]:
-        """What the machine must have installed."""
+        """Return the programs that the machine must have installed."""
         return (PROGRAM,) if self.workers() and self.where == "machine" else ()
 
     def estimate_seconds(self) -> float:
@@ -97,7 +95,7 @@ class Stress(Background[StressParams]):
         for stressor, number in workers.items():
             argv += [f"--{stressor}", str(number)]
         if params.memory:
-            # stress-ng divides what it is given among the workers.
+            # stress-ng divides this among the workers.
             argv += ["--vm-bytes", str(params.memory * params.memory_size)]
         # Memory workers are two processes each: one that works, and one that starts it again.
         processes = 1 + sum(workers.values()) + params.memory
@@ -129,7 +127,7 @@ def _names(where: str, places: Places) -> Sequence[str]:
 
 
 def _values(params: StressParams, file: Path) -> Iterator[Value]:
-    """Raises ValueError where stress-ng started other workers than it was told to, or does not say what they did."""
+    """Yield the values of one place. Raises ValueError where stress-ng started other workers than asked, or has no result."""
     text = file.read_text(errors="replace")
     place = f"{file.parent.name}/{file.name}"
     dispatched = _DISPATCHED.search(text)
@@ -143,7 +141,7 @@ def _values(params: StressParams, file: Path) -> Iterator[Value]:
         metric = STRESS_METRICS[setting]
         measured = re.search(_MEASURED.format(stressor=stressor), text, re.MULTILINE)
         if measured is None:
-            raise ValueError(f"{place}: says nothing of what the {stressor} workers did: {text[-200:]!r}")
+            raise ValueError(f"{place}: no result of the {stressor} workers: {text[-200:]!r}")
         operations, seconds = int(measured[1]), float(measured[2])
         yield Value(metric.name, operations / seconds if seconds else None, metric.unit, file.parent.name)
 

@@ -1,24 +1,16 @@
-"""Background load ``traffic``: HTTP requests, TCP streams and UDP beside the workload, between its own hosts or others.
+"""Background load ``traffic``: HTTP requests, TCP streams and UDP during the workload, between its own hosts or others.
 
-Runs ``nginx`` and ``wrk`` 4 for HTTP, ``iperf3`` 3.9 or newer for TCP and UDP, on ports of their own, as long as the workload
-and its instruments do.  ``on: pairs`` shares the workload's links; ``on: bystanders`` runs between further pairs of hosts
-(``topology.bystanders``), which share with the workload the machine, its switches and what joins them.  Every kind that is
-asked for runs on each pair; of a kind at level 0 nothing is started.
+Runs ``nginx`` and ``wrk`` 4 for HTTP, ``iperf3`` 3.9 or newer for TCP and UDP, on their own ports, while the workload and its
+instruments run.  With ``on: pairs`` it shares the workload's links.  With ``on: bystanders`` it runs between further pairs of
+hosts (``topology.bystanders``), which share the machine, its switches and the links between switches with the workload.  Every
+kind with a level above 0 runs on each pair.
 
-Gives what was really carried, by the tools' own counts: requests by wrk's on each client, goodput and loss by the intervals of
-the receiving iperf3 on each server, and all places together (host empty).  The numbers are of all the time that the load ran,
-which is a little longer than the workload.
+Gives the traffic that was really carried, by the tools' own counts. Requests are counted by wrk on each client, goodput and
+loss by the intervals of the receiving iperf3 on each server; values of all places together have no host.  The numbers cover all
+the time of the load, which is a little longer than the workload.
 
-Limits: loss is by sequence numbers, so that what never arrived after the last datagram that did is not counted.
-Source: iperf3(1) and what iperf 3.12 says; wrk.c of wrk 4.1.
-
-What wrk and iperf3 said of the background traffic that they carried, as values.
-
-What the background load ``traffic`` runs: servers first, then the clients of UDP, then all others.
-
-iperf3 begins a UDP test with one datagram that it does not repeat: it is sent before other traffic fills the links.
-
-The settings of the background load ``traffic``.
+Limits: loss is counted by sequence numbers, so datagrams lost after the last one that arrived do not count.
+Source: iperf3(1) and the output of iperf 3.12; wrk.c of wrk 4.1.
 """
 
 from __future__ import annotations
@@ -37,7 +29,7 @@ from pydantic import Field
 from twinbed import _core
 from twinbed.contracts.background import Background, BackgroundPlan
 from twinbed.contracts.command import PROGRAM_TASKS, Command, Ready
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named
 from twinbed.contracts.params import BackgroundParams, Unfit
 from twinbed.contracts.place import BACKGROUND_PORTS, Places
 from twinbed.metrics.background import HTTP, LOSS, METRICS, TCP, UDP
@@ -48,30 +40,30 @@ from twinbed.readers.clients import total
 
 
 class TrafficParams(BackgroundParams):
-    """How much traffic of each kind every pair of hosts carries, and which pairs."""
+    """Settings of the traffic on every pair of hosts, and of which pairs."""
 
     http: int = Field(
-        0, ge=0, le=500, examples=[2], description="HTTP connections of each pair, with one request after another on each"
+        0, ge=0, le=500, examples=[2], description="HTTP connections of each pair, each with one request after another"
     )
-    http_payload: Size = Field(10_000, ge=1, le=2**20, description="size of the document that is asked for, such as 10kB")
+    http_payload: Size = Field(10_000, ge=1, le=2**20, description="size of the requested document, such as 10kB")
     tcp: int = Field(
-        0, ge=0, le=128, examples=[1], description="TCP streams of each pair from client to server, as fast as they go"
+        0, ge=0, le=128, examples=[1], description="TCP streams of each pair from client to server, as fast as possible"
     )
     udp: Rate = Field(
-        0, ge=0, examples=["50mbit"], description="bits per second of UDP from client to server of each pair, without headers"
+        0, ge=0, examples=["50mbit"], description="bits per second of UDP of each pair from client to server, without headers"
     )
     on: Literal["pairs", "bystanders"] = Field(
-        "pairs", description="between the workload's own clients and servers, or between topology.bystanders"
+        "pairs", description="pairs: the workload's clients and servers; bystanders: hosts of topology.bystanders"
     )
 
     def programs(self) -> Sequence[str]:
-        """What hosts must have installed."""
+        """Return the programs that hosts must have installed."""
         return (*(("nginx", "stdbuf", "wrk") if self.http else ()), *(("iperf3",) if self.tcp or self.udp else ()))
 
     def unfit(self, topology: Topology) -> Unfit | None:
-        """Traffic between bystanders where there are none."""
+        """Report traffic between bystanders where there are none."""
         if self.on == "bystanders" and self.programs() and not topology.bystanders:
-            return Unfit("on", "there are no bystanders to carry it", "topology: {bystanders: N}, or on: pairs")
+            return Unfit("on", "has no bystanders to run between", "topology: {bystanders: N}, or on: pairs")
         return None
 
     def estimate_seconds(self) -> float:
@@ -87,7 +79,7 @@ ROOT = "/run/background-www"
 CONFIGURATION = "{artifacts}/background-nginx.conf"
 ERROR_LOG = "{artifacts}/background-nginx-error.log"
 UNTIL_STOPPED_S = 10**7
-"""wrk ends by itself after a time that must be given: longer than any run."""
+"""The time after which wrk ends by itself, longer than any run."""
 INTERVAL_S = 1
 SIGINT = 2
 
@@ -140,19 +132,19 @@ def _of_pair(params: TrafficParams, client: str, server: str, address: str) -> I
         nginx = ("nginx", "-e", ERROR_LOG, "-c", CONFIGURATION)
         yield Command(server, nginx, stdout="background-nginx.txt", ready=Ready(listening=HTTP_PORT))
         host = f"[{address}]" if ":" in address else address
-        # Without a terminal wrk would say nothing before its end; when it is interrupted it says what it has done. It has 8 MB
-        # of memory for each second of its time-out (-T), which it only counts: small guests have room for its own 2 s.
+        # Without a terminal wrk prints nothing before its end; when interrupted it prints its counts. It takes 8 MB of memory
+        # for each second of its time-out (-T), after which it only counts: small guests have room for the default of 2 s.
         wrk = (
             *("stdbuf", "-oL", "wrk", "-t", "1", "-c", str(params.http), "-d", f"{UNTIL_STOPPED_S}s"),
             f"http://{host}:{HTTP_PORT}/payload",
         )
-        ready, tasks = Ready(says=b" connections\n"), PROGRAM_TASKS + 1  # wrk has a thread beside its first
+        ready, tasks = Ready(says=b" connections\n"), PROGRAM_TASKS + 1  # wrk has two threads
         yield Command(client, wrk, stdout=HTTP_REPORT, ready=ready, stop=SIGINT, round=2, tasks=tasks)
 
 
 def _sink(server: str, port: int, report: str) -> Command:
-    """Ends with its client, or when it is told to. It says each interval at once: as JSON it would say all at its end, which
-    breaks where it is told to end while it does."""
+    """Plan a receiver that ends with its client, or by a signal. It prints each interval at once. As JSON it would print
+    everything at its end, and a signal then would cut that."""
     argv = ("iperf3", "-s", "-1", "-p", str(port), "-i", str(INTERVAL_S), "-f", "k", "--forceflush")
     return Command(server, argv, stdout=report, ready=Ready(listening=port))
 
@@ -172,12 +164,12 @@ _WHOLE = ("sender", "receiver")
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a receiving iperf3 counted, of all intervals and streams."""
+    """The counts of a receiving iperf3 over all intervals and streams."""
 
     bits: float = 0.0
     seconds: float = 0.0
     datagrams: int = 0
-    """Those that arrived and those that were missed, by their numbers."""
+    """Datagrams that arrived and that were missed, by their numbers."""
     lost: int = 0
 
     @property
@@ -190,30 +182,23 @@ class Received:
 
 
 def read(params: TrafficParams, artifacts: Path) -> Extracted:
-    """Values of each place that counted, and of all together (host empty). Null where a tool was killed before it said
-    anything. Raises OSError, ValueError or LookupError where a report is not there or not what the tool writes."""
+    """Return values of each place, and of all together (host empty). Null where a tool was killed before it printed anything.
+    Raises OSError, ValueError or LookupError where a report is missing or not the tool's."""
     values: list[Value] = []
     if params.http:
-        rates = {file.parent.name: _requests_per_second(file) for file in _files(artifacts, HTTP_REPORT)}
+        rates = {file.parent.name: _requests_per_second(file) for file in artifacts_named(artifacts, HTTP_REPORT)}
         values += _values(HTTP, rates, total)
     if params.tcp:
         values += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
     if params.udp:
         received = _received(artifacts, UDP_REPORT)
-        whole = Received(
+        together = Received(
             datagrams=sum(each.datagrams for each in received.values()), lost=sum(e.lost for e in received.values())
         )
         losses = {host: each.loss for host, each in received.items()}
         values += _values(UDP, {host: each.goodput for host, each in received.items()}, total)
-        values += _values(LOSS, losses, lambda each: None if None in each else whole.loss)
+        values += _values(LOSS, losses, lambda each: None if None in each else together.loss)
     return Extracted(values)
-
-
-def _files(artifacts: Path, name: str) -> Sequence[Path]:
-    files = sorted(artifacts.glob(f"*/{name}"))
-    if not files:
-        raise FileNotFoundError(f"no {name} in {artifacts}")
-    return files
 
 
 def _values(
@@ -234,7 +219,7 @@ def _requests_per_second(file: Path) -> float | None:
 
 
 def _received(artifacts: Path, name: str) -> Mapping[str, Received]:
-    return {file.parent.name: _of_server(file) for file in _files(artifacts, name)}
+    return {file.parent.name: _of_server(file) for file in artifacts_named(artifacts, name)}
 
 
 def _bits(kbit_s: str) -> float:
@@ -245,11 +230,11 @@ def _bits(kbit_s: str) -> float:
 
 
 def _of_server(file: Path) -> Received:
-    """Each interval of each stream once: iperf 3.12 repeats the last where its client ended first. A line that was cut short
+    """Count each interval of each stream once: iperf 3.12 repeats the last if its client ended first. A line that was cut short
     when iperf3 ended is left out."""
     text = file.read_text(errors="replace")
     if text and "Server listening on" not in text:
-        raise ValueError(f"{file.parent.name}/{file.name}: not what iperf3 -s says: {text[:200]!r}")
+        raise ValueError(f"{file.parent.name}/{file.name}: not the output of iperf3 -s: {text[:200]!r}")
     intervals: dict[tuple[str, str], tuple[float, float]] = {}
     datagrams: dict[tuple[str, str], tuple[int, int]] = {}
     for line in text.split("\n")[:-1]:

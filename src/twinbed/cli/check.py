@@ -131,8 +131,9 @@ def _lines(checks: Sequence[Check], width: int, *, summary: bool = True) -> Iter
         yield f"Not ready: {len(failing)} of {len(checks)} do not work here: {', '.join(failing)}."
     else:
         optional = sum(not check.works and check.tried for check in checks)
-        rest = f" {optional} of {len(checks)} do not work; only studies that use them cannot run." if optional else ""
-        yield f"Ready: everything that is needed works here.{rest}"
+        yield "Ready: everything that is needed works here."
+        if optional:
+            yield f"{optional} of {len(checks)} do not work; only studies that use them cannot run."
     if untried := [check for check in checks if not check.tried]:
         yield f"{len(untried)} of {len(checks)} were not tested."
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from twinbed.metrics.metric import Value
@@ -20,3 +21,18 @@ class Extracted:
     values: Sequence[Value] = ()
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     cautions: Sequence[Caution] = ()
+
+
+def artifacts_named(artifacts: Path, name: str) -> list[Path]:
+    """Return all hosts' artifacts of this name (or pattern), by host. Raises FileNotFoundError where there is none."""
+    files = sorted(artifacts.glob(f"*/{name}"))
+    if not files:
+        raise FileNotFoundError(f"no {name} in {artifacts}")
+    return files
+
+
+def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return tables of the same columns as one."""
+    import pyarrow as pa
+
+    return pa.concat_tables(tables)

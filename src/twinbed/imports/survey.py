@@ -47,8 +47,8 @@ def together(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, FileKey]]:
     """First file -> those after it; and what is to be said of the first ones.
 
-    Raises ImportRefused where a run has more than ``MOST_SNAPSHOTS``.  ``scan`` tells kinds.  Two files of one snapshot, kind, host
-    and run are left apart: which of them counts nobody knows.
+    Raises ImportRefused where a run has more than ``MOST_SNAPSHOTS``.  ``scan`` tells kinds.  Two files of one snapshot, kind,
+    host and run are left apart: which of them counts nobody knows.
     """
     paths = [path for path, each in file_key.items() if each.snapshot]
     kinds = {each.path: each.format for each in scan([ScanRequest(path, file_key[path].format, read=False) for path in paths])}

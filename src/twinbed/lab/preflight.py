@@ -248,8 +248,8 @@ def _image(required: bool = True) -> Check:
         return Check("image", False, str(error), error.advice, required)
     if image is None:
         mend = "twinbed image build" if os.geteuid() == 0 else build_command()
-        found = " or ".join(str(place) for place in places())
-        return Check("image", False, f"not built in {found}", mend, required)
+        searched = " or ".join(str(place) for place in places())
+        return Check("image", False, f"not built in {searched}", mend, required)
     return Check("image", True, f"{image.digest}, guest kernel {image.kernel_version}")
 
 

@@ -54,7 +54,7 @@ class Need:
     descriptors: int
     """Files that one process holds open: the limit is each process's own."""
 
-    def of(self, what: str) -> int:
+    def amount(self, what: str) -> int:
         return {MEMORY: self.host_bytes + self.machine_bytes, TASKS: self.tasks, DESCRIPTORS: self.descriptors}[what]
 
 
@@ -92,8 +92,8 @@ def checks(runs: Iterable[Run], plugins: Plugins, available: Mapping[str, Limit]
     for run in _of_cells(runs):
         needed = need(run, run.topology.pairs, plugins)
         for what, limit in (available or {}).items():
-            if needed.of(what) > limit.most:
-                most = _most_pairs(run, plugins, what, needed.of(what), limit.most)
+            if needed.amount(what) > limit.most:
+                most = _most_pairs(run, plugins, what, needed.amount(what), limit.most)
                 fit = (
                     f"at most {most} pair{'s' if most > 1 else ''} of these fit" if most else "not even one pair of these fits"
                 )
@@ -116,7 +116,7 @@ def _of_cells(runs: Iterable[Run]) -> Iterable[Run]:
 
 def _most_pairs(run: Run, plugins: Plugins, what: str, needed: int, limit: int) -> int:
     """Return the most pairs, fewer than the run's, that the machine can carry; 0 where it cannot carry one."""
-    one = need(run, 1, plugins).of(what)
+    one = need(run, 1, plugins).amount(what)
     return 0 if one > limit else 1 + (limit - one) * (run.topology.pairs - 1) // (needed - one)
 
 
@@ -173,12 +173,13 @@ def _text(run: Run, what: str, needed: Need, limit: Limit) -> str:
     hosts = " and ".join(f"{count} hosts, each {made_of}" for made_of, count in counts.items())
     if what == MEMORY:
         return (
-            f"{_gigabytes(needed.of(MEMORY))} are needed ({hosts}: {_gigabytes(needed.host_bytes)} with the programs on them; "
+            f"{_gigabytes(needed.amount(MEMORY))} are needed"
+            f" ({hosts}: {_gigabytes(needed.host_bytes)} with the programs on them; "
             f"programs on the machine: {_gigabytes(needed.machine_bytes)}); "
             f"{_gigabytes(limit.most)} are available ({limit.source})"
         )
     kind = "processes and threads" if what == TASKS else what
-    return f"{needed.of(what)} {kind} are needed ({hosts}); {limit.most} are available ({limit.source})"
+    return f"{needed.amount(what)} {kind} are needed ({hosts}); {limit.most} are available ({limit.source})"
 
 
 def _gigabytes(size_bytes: int) -> str:

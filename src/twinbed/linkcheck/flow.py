@@ -72,7 +72,7 @@ def flow_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> list
 
 
 def _warm_up(ends: Ends, bed: Bed, stage: Stage) -> float:
-    """Exchange a little on each host with itself, over no link. An emulated guest takes seconds to start iperf3 the first
+    """Exchange a little on each host with itself, over no link. An emulated guest takes seconds for its first iperf3.
     time.
 
     Returns the slower host's time in seconds: the longest that iperf3 may take there before it sends.
@@ -91,7 +91,7 @@ def _warm_up(ends: Ends, bed: Bed, stage: Stage) -> float:
 
 
 def _file(receiver: str) -> str:
-    """Name the capture; not *.pcap, because its packets do not belong to the run."""
+    """Return the capture's name, not *.pcap, because its packets do not belong to the run."""
     return f"link-check.{receiver}.cap"
 
 

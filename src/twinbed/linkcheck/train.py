@@ -80,8 +80,9 @@ def judge_delay(path: str, train: Train, link: Link) -> Figure:
 
 
 def _longer(train: Train, link: Link) -> bool:
-    """Return whether even the shortest round trip is too long for slow hosts, and more round trips are as long than a stall of
-    a host explains, after which packets come at once, each later by the time that it was sent earlier."""
+    """Return whether even the shortest round trip is too long for slow hosts, and a stall does not explain the others.
+
+    After a stall of a host packets come at once: the earlier one was sent, the longer it took."""
     assert link.delay is not None
     jitter, shortest, packets = link.jitter or 0.0, min(train.round_trips_s), len(train.round_trips_s)
     # Both ways being short at once is rare: of n round trips all are longer by this as rarely as LOSS_LEVEL.

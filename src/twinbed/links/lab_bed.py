@@ -230,11 +230,11 @@ def _keep_awake(
     asked = {host: each.settings.idle for host, each in wants.items() if isinstance(each.settings, LabHostSettings)}
     wanted = {cpu for host, idle in asked.items() if idle == "busy" for cpu in pinned.used[host]}
     kept = stack.enter_context(awake.keep(lab, sorted(wanted))) if wanted else None
-    there = set(kept.cpus()) if kept is not None else set()
+    awake_cpus = set(kept.cpus()) if kept is not None else set()
     if kept is not None:
-        lab.machine.write(f"{lab.machine.artifacts}/{KEPT_AWAKE}", f"{json.dumps(sorted(there))}\n".encode())
+        lab.machine.write(f"{lab.machine.artifacts}/{KEPT_AWAKE}", f"{json.dumps(sorted(awake_cpus))}\n".encode())
     return kept, [
-        Applied(host, "idle", idle, "busy" if there.issuperset(pinned.used[host]) else "normal", awake.SOURCE)
+        Applied(host, "idle", idle, "busy" if awake_cpus.issuperset(pinned.used[host]) else "normal", awake.SOURCE)
         for host, idle in asked.items()
     ]
 

@@ -40,25 +40,25 @@ def set_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> None:
     if asked is None:
         return
     shown = host.nic(nic)
-    found = _coalescing_state(shown.coalescing)
-    if found is None:
+    state = _coalescing_state(shown.coalescing)
+    if state is None:
         raise HostError(
             f"{host.name}: {nic} cannot have coalescing {asked}: its driver ({shown.driver or 'unnamed'}) has no such setting"
             " (ethtool -c); leave coalescing out, or choose another NIC: guests with e1000 or e1000e have it"
         )
-    if asked == "on" and found == "off":
+    if asked == "on" and state == "off":
         raise HostError(
             f"{host.name}: {nic} has coalescing off, and the time to wait is not known: set it on the host"
             f" (ethtool -C {nic} rx-usecs MICROSECONDS), or leave coalescing out"
         )
-    if asked == "off" and found == "on":
+    if asked == "off" and state == "on":
         host.run(["ethtool", "-C", nic, *_ethtool_words(dict.fromkeys(_set_parameters(shown.coalescing), 0))])
 
 
 def applied_coalescing(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:
     """Read back coalescing; empty where the NIC has none and none was asked for."""
-    asked, found = settings.moderation(), _coalescing_state(host.nic(nic).coalescing)
-    return [] if found is asked is None else [Applied(host.name, "coalescing", asked, found, f"ETHTOOL_GCOALESCE of {nic}")]
+    asked, state = settings.moderation(), _coalescing_state(host.nic(nic).coalescing)
+    return [] if state is asked is None else [Applied(host.name, "coalescing", asked, state, f"ETHTOOL_GCOALESCE of {nic}")]
 
 
 def undo_coalescing(host: AgentHost, nic: str) -> list[str]:

@@ -153,7 +153,8 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """The results of tests of two samples. P-values are not corrected, and the verdict is the tests' own until the last stage."""
+    """The results of tests of two samples. P-values are not corrected, and the verdict is the tests' own until the last
+    stage."""
 
     ratio: float | None = None
     """testbed / reference; None where the scale has no ratio or the reference is 0."""

@@ -4,19 +4,13 @@ Runs ``nginx`` (one process), ``ab`` 2.3 or ``wrk`` 4.  Gives the load generator
 table ``requests``: one row a request.  With one pair the values are the run's (host empty); with several, each client's, and
 the run's for what can be added up.
 
-Limits: ab rounds connection times and the table ``requests`` to a millisecond and sorts it by total time, and its start times
-to a second; percentiles have microseconds.  wrk gives no times of single requests, and goes on a little beyond its duration.
+nginx runs as one process with one event loop on every testbed, whatever its CPUs: with ``worker_processes auto`` a testbed with
+more CPUs would get another server, and the comparison would be of servers.  Without a master process the user does not change
+either, which a user namespace with a single uid refuses.
+
+Limits: ab rounds connection times and the table ``requests`` to a millisecond, and start times to a second; percentiles have
+microseconds.  The table is sorted by total time.  wrk gives no times of single requests, and runs a little beyond its duration.
 Source: ab.c of Apache httpd 2.4, and ab(1).
-
-What ab and wrk wrote, as values, a table of requests and cautions.
-
-What the workload ``http`` runs: nginx on every server, ab or wrk on every client.
-
-nginx runs as one process with one event loop on every testbed, whatever CPUs it finds there: with ``worker_processes auto`` a
-testbed with more CPUs would be given another server, and be compared for that.  Without a master process there is no change of
-user either, which a user namespace with a single uid refuses.
-
-The settings of the workload ``http``.
 """
 
 from __future__ import annotations
@@ -31,7 +25,7 @@ from pydantic import Field, model_validator
 
 from twinbed import _core
 from twinbed.contracts.command import PROGRAM_BYTES, PROGRAM_TASKS, Command, Ready
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named, concatenated
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.metrics.http import METRICS, PERCENTILES, SUMMED, UNITS
@@ -44,13 +38,13 @@ from twinbed.readers.clients import Numbers, total, values
 from twinbed.readers.http import ab_numbers, product, quotient, read_percentiles, request_cautions, wrk_numbers
 
 AB_TSV_BYTES = 48
-"""Of one request in ab's gnuplot file."""
+"""Bytes of one request in ab's gnuplot file."""
 BEGIN_AND_END_S = 1.0
-"""Server start, warm-up and the writing of results, beside the time measured."""
+"""Time for server start, warm-up and the writing of results."""
 
 
 class HttpParams(WorkloadParams):
-    """What clients ask of the web server."""
+    """Settings of the clients' requests and of the web server."""
 
     tool: Annotated[Literal["ab", "wrk"], Also(("client", "generator"))] = Field(
         "ab", description="load generator: ab (ApacheBench) or wrk"
@@ -59,22 +53,22 @@ class HttpParams(WorkloadParams):
         1, ge=1, le=500, examples=[10], description="requests in flight of each client: ab -c; wrk -t and -c"
     )
     payload: Annotated[Size, Also(("size", "file_size", "bytes", "page"))] = Field(
-        500, ge=1, le=2**36, examples=["16KiB"], description="size of the document, such as 500B or 1MiB"
+        500, ge=1, le=2**36, examples=["16KiB"], description="size of the requested document, such as 500B or 1MiB"
     )
     duration: Annotated[Duration, Also(("time", "seconds"))] = Field(
-        10.0, ge=1, le=86400, examples=["30s"], description="how long to ask, whole seconds such as 90s"
+        10.0, ge=1, le=86400, examples=["30s"], description="time of requests, in whole seconds such as 90s"
     )
-    max_requests: int = Field(500_000, ge=1, le=50_000_000, description="requests after which ab stops early; wrk has none")
+    max_requests: int = Field(500_000, ge=1, le=50_000_000, description="requests after which ab stops early; wrk has no limit")
     keep_alive: Annotated[Switch, Also(("persistent", "connection"))] = Field(
-        False, description="on: many requests a connection; off: one (wrk: Connection: close)"
+        False, description="on: many requests a connection; off: one request (wrk: Connection: close)"
     )
     nagle: Literal["on", "off"] | None = Field(
         None,
-        description="on: the server's TCP may hold a small write until what it sent before is acknowledged; off: never "
-        "(TCP_NODELAY); null: nginx's own, off for connections that are kept",
+        description="on: the server's TCP may delay a small write until earlier data is acknowledged; off: never "
+        "(TCP_NODELAY); null: nginx's default, off for kept connections",
     )
     https: Annotated[Switch, Also(("tls", "ssl"))] = Field(
-        False, description="on: TLS with a self-signed certificate, not verified by the clients"
+        False, description="on: TLS with a self-signed certificate, which clients do not verify"
     )
     warm_up_requests: Annotated[int, Also(("warmup", "warm_up"))] = Field(
         1, ge=0, le=10_000, description="requests of each client before instruments start; 0: none"
@@ -83,7 +77,7 @@ class HttpParams(WorkloadParams):
     @model_validator(mode="after")
     def _possible(self) -> HttpParams:
         if self.duration != int(self.duration):
-            raise ValueError(f"duration must be whole seconds, as {self.tool} knows no others; it is {self.duration:g} s")
+            raise ValueError(f"duration must be whole seconds for {self.tool}; it is {self.duration:g} s")
         if self.tool == "ab" and self.max_requests < self.threads:
             raise ValueError(f"max_requests ({self.max_requests}) is less than threads ({self.threads}), which ab refuses")
         return self
@@ -93,7 +87,7 @@ class HttpParams(WorkloadParams):
         return 443 if self.https else 80
 
     def url(self, address: str) -> str:
-        """wrk looks the port of a URL without one up in /etc/services, which the image does not have."""
+        """Return the URL. It has a port for wrk, which otherwise needs /etc/services, which the image does not have."""
         host = f"[{address}]" if ":" in address else address
         port = f":{self.port}" if self.tool == "wrk" else ""
         return f"{'https' if self.https else 'http'}://{host}{port}/payload"
@@ -102,7 +96,7 @@ class HttpParams(WorkloadParams):
         return self.duration + BEGIN_AND_END_S
 
     def estimate_bytes(self, link_rate: int) -> float:
-        """Bytes of per-request times a second, at most: as many requests as the cap or the link lets through."""
+        """Estimate the bytes of per-request times a second for the most requests that the cap or the link allows."""
         if self.tool != "ab":
             return 0.0
         return AB_TSV_BYTES * min(self.max_requests / self.duration, link_rate / 8 / self.payload)
@@ -116,17 +110,17 @@ CONFIGURATION = "{artifacts}/nginx.conf"
 ERROR_LOG = "{artifacts}/nginx-error.log"
 
 SHIPPED_BYTES = 2**20
-"""A document up to this size is put on the server; a larger one is made there."""
+"""A document up to this size is copied to the server; a larger one is made there."""
 ANSWER_LIMIT_S = 30
-"""How long a client waits for a server that says nothing."""
+"""Seconds that a client waits for a silent server."""
 WRK_LIMIT_S = 8
-"""wrk only counts the answers that take longer. It asks for 8 bytes of memory for each microsecond of this; small guests have
-little."""
+"""The time-out of wrk, which only counts slower answers. wrk needs 8 bytes of memory for each microsecond of it, and small
+guests have little."""
 GRACE_S = 30.0
 SLOWEST_FILL = 5e6
-"""bytes/s at which even an emulated guest fills a file from /dev/urandom."""
+"""Bytes/s at which even an emulated guest fills a file from /dev/urandom."""
 
-# Its usual folders belong to a user that a user namespace with a single uid does not know.
+# The usual folders of nginx belong to a user that a user namespace with a single uid does not know.
 _SCRATCH = "".join(
     f"  {kind}_temp_path /run/twinbed-nginx-{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 )
@@ -153,7 +147,7 @@ events {{
 http {{
 {_SCRATCH}  access_log off;
   sendfile on;{nodelay}
-  # nginx closes a kept connection after 1000 requests unless told otherwise.
+  # By default nginx closes a kept connection after 1000 requests.
   keepalive_requests 1000000000;
   default_type application/octet-stream;
   server {{{listen}
@@ -164,7 +158,7 @@ http {{
 
 
 def document(size_bytes: int) -> bytes:
-    """The same incompressible bytes for the same size, always."""
+    """Return incompressible bytes, always the same for one size."""
     return hashlib.shake_256(b"twinbed payload").digest(size_bytes)
 
 
@@ -182,7 +176,7 @@ def workload_plan(params: HttpParams, pairs: Sequence[tuple[str, str, str]]) -> 
                 server,
                 ("nginx", "-e", ERROR_LOG, "-c", CONFIGURATION),
                 ready=Ready(listening=params.port),
-                # With its document: all files of a container are in memory.
+                # The document counts too: all files of a container are in memory.
                 memory_bytes=PROGRAM_BYTES + params.payload,
             )
             for server in servers
@@ -218,7 +212,7 @@ def _prepare(params: HttpParams, server: str) -> Sequence[Command]:
         fill = ("dd", "if=/dev/urandom", f"of={ROOT}/payload", "bs=1M", size, "iflag=fullblock,count_bytes", "status=none")
         commands.append(Command(server, fill, limit_s=GRACE_S + params.payload / SLOWEST_FILL))
     if params.https:
-        # An elliptic curve key is made at once even by an emulated guest; RSA takes seconds there, and not always as many.
+        # Even an emulated guest makes an elliptic curve key at once; RSA takes a varying number of seconds there.
         key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", KEY)
         subject = ("-subj", "/CN=twinbed", "-set_serial", "1", "-days", "3650")
         commands.append(Command(server, ("openssl", "req", "-x509", *key, "-out", CERTIFICATE, *subject)))
@@ -226,7 +220,7 @@ def _prepare(params: HttpParams, server: str) -> Sequence[Command]:
 
 
 def _ab(params: HttpParams, address: str) -> tuple[str, ...]:
-    # -t sets -n to 50000, so -n comes after it. Without -r a single reset connection would end ab without a result.
+    # The option -t sets -n to 50000, so -n comes after it. Without -r one reset connection would end ab without a result.
     return (
         "ab",
         "-q",
@@ -259,12 +253,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLEARLY_EARLY = 0.98
-"""Share of the duration below which a run that made all its requests was ended by the cap."""
+"""Share of the duration below which a run that made all requests was ended by the cap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What one client measured: metric -> value."""
+    """The measurements of one client: metric -> value."""
 
     host: str
     numbers: Numbers
@@ -274,26 +268,24 @@ class Client:
 
 
 def read(params: HttpParams, artifacts: Path) -> Extracted:
-    """Raises OSError, ValueError or LookupError where an artifact is not there or not what the tool writes."""
-    files = sorted(artifacts.glob(f"*/{params.tool}.txt"))
-    if not files:
-        raise FileNotFoundError(f"no {params.tool}.txt in {artifacts}")
+    """Read the artifacts. Raises OSError, ValueError or LookupError where one is missing or not in the tool's format."""
+    files = artifacts_named(artifacts, f"{params.tool}.txt")
     read_client = _wrk_client if params.tool == "wrk" else _ab_client
     clients = [read_client(params, file.parent) for file in files]
     if any(latencies.NAME in client.tables for client in clients):
-        # One way for all, so that no request is counted in two.
+        # All clients use the same kind of table, so no request counts twice.
         histograms = [ab_requests.read(file.with_name("ab.tsv"), file.parent.name, most=0) for file in files]
         clients = [replace(client, tables=each) for client, each in zip(clients, histograms, strict=True)]
     names = dict.fromkeys(name for client in clients for name in client.tables)
     return Extracted(
         list(values([(client.host, client.numbers) for client in clients], UNITS, together)),
-        {name: _concatenated([client.tables[name] for client in clients if name in client.tables]) for name in names},
+        {name: concatenated([client.tables[name] for client in clients if name in client.tables]) for name in names},
         [*(caution for client in clients for caution in client.cautions), *_warm_up(params, files)],
     )
 
 
 def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
-    """The run's numbers from its clients': sums, and what follows from sums. Missing where a part is missing."""
+    """Return the run's numbers from its clients': sums, and numbers that follow from sums. Missing where a part is missing."""
     run = {name: total([client[name] for client in clients]) for name in clients[0] if name in SUMMED}
     spent = total([product(client["time_per_request"], client["requests"]) for client in clients])
     run["time_per_request"] = quotient(spent, run["requests"])
@@ -305,13 +297,13 @@ def _ab_client(params: HttpParams, folder: Path) -> Client:
     report = _core.ab((folder / "ab.txt").read_bytes())
     numbers = dict(ab_numbers(report))
     done = report["complete_requests"]
-    # A percentile of nothing, or of failures alone, is no time of a request.
+    # Percentiles of no requests, or only of failures, are not times of requests.
     percentiles = read_percentiles((folder / "ab.csv").read_bytes(), done) if done and numbers["requests"] else {}
     numbers |= {f"total_time_p{p}": percentiles.get(p) for p in PERCENTILES}
     cautions = list(_cautions(params, folder.name, numbers, done))
     taken = report["duration_s"]
     if done == params.max_requests and taken is not None and taken < CLEARLY_EARLY * params.duration:
-        detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_of(folder.name)}"
+        detail = f"{done} requests after {taken:g} s of {params.duration:g} s{_client_note(folder.name)}"
         cautions.insert(0, Caution(Kind.REQUEST_CAP, detail))
     return Client(folder.name, numbers, cautions, ab_requests.read(folder / "ab.tsv", folder.name))
 
@@ -323,10 +315,10 @@ def _wrk_client(params: HttpParams, folder: Path) -> Client:
 
 
 def _cautions(params: HttpParams, host: str, numbers: Numbers, done: int | None) -> Iterator[Caution]:
-    yield from request_cautions(numbers, done, _of(host))
+    yield from request_cautions(numbers, done, _client_note(host))
     size = numbers.get("document_bytes")
     if size is not None and size != params.payload and not numbers["non_2xx"]:
-        raise ValueError(f"{host} was sent a document of {size:.0f} bytes where {params.payload} were asked for")
+        raise ValueError(f"{host} got a document of {size:.0f} bytes; it should have {params.payload}")
 
 
 def _warm_up(params: HttpParams, files: Sequence[Path]) -> Iterator[Caution]:
@@ -339,18 +331,12 @@ def _warm_up(params: HttpParams, files: Sequence[Path]) -> Iterator[Caution]:
         report = _core.ab(warm_up.read_bytes())
         wrong = (report["failed_requests"] or 0) + (report["non_2xx_responses"] or 0)
         if wrong:
-            yield Caution(Kind.WARM_UP, f"{wrong} of {params.warm_up_requests} requests{_of(file.parent.name)}")
+            yield Caution(Kind.WARM_UP, f"{wrong} of {params.warm_up_requests} requests{_client_note(file.parent.name)}")
 
 
-def _of(host: str) -> str:
-    """Which client, where there are several."""
+def _client_note(host: str) -> str:
+    """Return the client in brackets, where there are several."""
     return "" if host == "client" else f" ({host})"
-
-
-def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.concat_tables(tables)
 
 
 class Http(Workload[HttpParams]):
@@ -358,7 +344,7 @@ class Http(Workload[HttpParams]):
 
     name = "http"
     params = HttpParams
-    summary = "a web server and clients that ask it for one document (nginx; ApacheBench or wrk)"
+    summary = "a web server and clients that request one document (nginx; ApacheBench or wrk)"
     also = ("nginx", "apache", "apachebench", "ab", "wrk", "web", "https", "curl", "hey", "siege", "h2load", "httperf")
     files = ("ab.*", "wrk.*", "warm-up.*", "nginx*")
     raw = "single requests of runs of very many, and the server's configuration and errors"

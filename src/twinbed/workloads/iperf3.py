@@ -1,34 +1,24 @@
-"""Workload ``iperf3``: TCP or UDP streams from every client to its server, as fast as they go or at a given rate.
+"""Workload ``iperf3``: TCP or UDP streams from every client to its server, as fast as possible or at a given rate.
 
-Runs ``iperf3`` 3.9 or newer on both ends.  Numbers are sums over the interval records that either end made, not iperf3's own
-summaries, some of which are wrong: its UDP jitter is that of the last interval alone, and sums count what was to be omitted.
-What arrived, was lost or came out of order is from the server's records, which the client fetches; what was sent and sent again
-is from the client's.  The seconds to omit are in neither.
+Runs ``iperf3`` 3.9 or newer on both ends.  All numbers are sums over the interval records of both ends, without seconds to
+omit. Summaries of iperf3 are not used, as some are wrong: its UDP jitter is only the last interval's, and its sums include
+omitted seconds.  Numbers of data that arrived, was lost or came out of order are from the server's records, which the client
+fetches; numbers of data that was sent or sent again are from the client's.
 
 With one pair the values are the run's (host empty); with several, each client's, and the run's for what can be added up.
-Tables: ``intervals``, one row an interval and end.
+Table: ``intervals``, one row an interval and end.
 
-Of clients that did not start together, rates, shares and means are those of the seconds in which all sent (``together``);
-counts are those of the whole run.
+If clients did not start together, rates, shares and means cover the seconds in which all sent; counts cover the whole run.
+iperf3 does not record when its streams began. They began after the client's program. They began at the latest CONNECTED_S after
+it, or when their seconds still fitted before its end. The end may take longer, as results come back over a link that may be
+full. An interval is inside if it is inside for all these starts. Intervals are whole, so up to 1.25 s at either end are left
+out.
 
 A stream that arrived faster than it was sent has no rate, but a caution: its server's clock began late.
 
-Limits: an interval that straddles the end is as iperf3 cuts it.  Loss is by sequence numbers, so that what never arrived after
-the last datagram that did is not counted; ``sent_datagrams`` and ``received_datagrams`` tell.
-Source: iperf3(1) and the JSON of iperf 3.12.
-
-What iperf3 wrote, as values, a table of intervals and cautions.
-
-Which intervals of iperf3's reports lie in the time in which all clients sent.
-
-iperf3 does not tell when its streams began. They began no sooner than the client's program, and no later than would leave
-their seconds before its end, nor than CONNECTED_S after its start: what the end takes beyond (results come back over a link
-that may be full) is no reason to think so. An interval is inside where it is inside whenever the streams of any client began.
-Intervals are whole, so that up to one and a quarter second at either end of a client's time is left out.
-
-The settings of the workload ``iperf3``.
-
-What the workload ``iperf3`` runs: one server process for each server, one client process for each client.
+Limits: an interval that straddles the end is cut as iperf3 cuts it.  Loss is counted by sequence numbers, so datagrams lost
+after the last one that arrived do not count; ``sent_datagrams`` and ``received_datagrams`` show them. Source: iperf3(1) and the
+JSON of iperf 3.12.
 """
 
 from __future__ import annotations
@@ -43,7 +33,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from twinbed.contracts.command import Command, Ready
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.workload import Described, Workload, WorkloadPlan
 from twinbed.metrics.iperf3 import METRICS, OF_A_TIME, SUMMED, UNITS
@@ -58,23 +48,24 @@ from twinbed.readers.iperf3 import Intervals, Report, counted_intervals, interva
 from twinbed.readers.iperf3 import numbers as numbers_of
 
 BEGIN_AND_END_S = 1.0
-"""Server start, the control connection, and the exchange of results, beside the time measured."""
+"""Time for server start, the control connection, and the exchange of results."""
 LEAST_DATAGRAM_BYTES = 16
-"""iperf3's own header in every datagram: two times and a counter."""
+"""iperf3's header in every datagram: two times and a counter."""
 LARGEST_DATAGRAM_BYTES = 65507
-"""IPv4's, less the headers of IP and UDP."""
+"""The largest payload in IPv4, without the headers of IP and UDP."""
 
 
 class Iperf3Params(WorkloadParams):
-    """What clients send to servers. TCP's congestion control is a setting of the hosts (``testbed.congestion_control``), or of
-    iperf3's sockets alone."""
+    """Settings of the streams from clients to servers.
 
-    protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp, as fast as it goes; or udp")
+    TCP's congestion control is a setting of the hosts (``testbed.congestion_control``), or only of iperf3's sockets."""
+
+    protocol: Literal["tcp", "udp"] = Field("tcp", description="tcp: as fast as possible; udp: at the rate")
     duration: Annotated[Duration, Also(("time", "seconds"))] = Field(
-        10.0, ge=1, le=86400, description="seconds measured, whole, after those omitted"
+        10.0, ge=1, le=86400, description="time measured, in whole seconds, after the omitted ones"
     )
     omit: Duration = Field(
-        0.0, ge=0, le=60, examples=["2s"], description="whole seconds at the start that are not counted, such as slow start"
+        0.0, ge=0, le=60, examples=["2s"], description="whole seconds at the start that do not count, such as slow start"
     )
     streams: Annotated[int, Also(("parallel", "threads", "flows"))] = Field(
         1, ge=1, le=128, examples=[4], description="parallel streams of each client"
@@ -83,45 +74,52 @@ class Iperf3Params(WorkloadParams):
         None,
         gt=0,
         examples=["100mbit"],
-        description="bits per second offered by each stream, without headers; null: as fast as it goes",
+        description="bits per second that each stream offers, without headers; null: as fast as possible",
     )
     payload: Annotated[Size | None, Also(("size", "length", "datagram"))] = Field(
-        None, ge=1, le=2**20, examples=["1400B"], description="bytes of a datagram, or of each write to TCP; null: iperf3's own"
+        None,
+        ge=1,
+        le=2**20,
+        examples=["1400B"],
+        description="bytes of a datagram or TCP write; null: iperf3's default",
     )
     mss: int | None = Field(
-        None, ge=88, le=9216, examples=[1400], description="TCP's maximum segment size, bytes; null: as the MTU has it"
+        None, ge=88, le=9216, examples=[1400], description="TCP's maximum segment size, bytes; null: derived from the MTU"
     )
     congestion: Annotated[str | None, Also(("congestion_control", "cc"))] = Field(
         None,
         pattern="^[a-z_0-9]+$",
         examples=["cubic"],
-        description="TCP's congestion control of iperf3's sockets, at both ends, held against what each reports; also where "
-        "containers may not be given it by testbed.congestion_control, such as cubic; null: the hosts' own",
+        description="congestion control of iperf3's TCP sockets at both ends, such as cubic, checked against their reports; "
+        "works also in containers that cannot have testbed.congestion_control; null: the hosts' own",
     )
     nagle: Literal["on", "off"] | None = Field(
         None,
-        description="off: small writes are sent at once (TCP_NODELAY), not held back while anything is unacknowledged; null: "
-        "iperf3's own, which is on",
+        description="off: send small writes at once (TCP_NODELAY); on: delay them while data is unacknowledged; null: on",
     )
     socket_buffer: Size | None = Field(
-        None, ge=2048, le=2**30, examples=["256KiB"], description="of each socket, at both ends; null: the kernel's own"
+        None,
+        ge=2048,
+        le=2**30,
+        examples=["256KiB"],
+        description="buffer of each socket; null: the kernel's default",
     )
 
     @model_validator(mode="after")
     def _possible(self) -> Iperf3Params:
         for name in ("duration", "omit"):
             if getattr(self, name) != int(getattr(self, name)):
-                raise ValueError(f"{name} must be whole seconds, as iperf3's intervals are; it is {getattr(self, name):g} s")
+                raise ValueError(f"{name} must be whole seconds, like iperf3's intervals; it is {getattr(self, name):g} s")
         if self.protocol == "udp":
             if self.mss is not None:
-                raise ValueError("mss is TCP's; a datagram's size is payload")
+                raise ValueError("mss needs protocol: tcp; payload sets the size of datagrams")
             if self.congestion is not None:
-                raise ValueError("congestion is TCP's; UDP goes at the rate offered")
+                raise ValueError("congestion needs protocol: tcp; UDP sends at the given rate")
             if self.nagle is not None:
-                raise ValueError("nagle is TCP's; UDP sends each datagram at once")
+                raise ValueError("nagle needs protocol: tcp; UDP sends each datagram at once")
             if self.payload is not None and not LEAST_DATAGRAM_BYTES <= self.payload <= LARGEST_DATAGRAM_BYTES:
                 raise ValueError(
-                    f"a datagram's payload is {LEAST_DATAGRAM_BYTES} (iperf3's header) to {LARGEST_DATAGRAM_BYTES} bytes,"
+                    f"payload of a datagram must be {LEAST_DATAGRAM_BYTES} (iperf3's header) to {LARGEST_DATAGRAM_BYTES} bytes,"
                     f" not {self.payload}"
                 )
         return self
@@ -134,7 +132,7 @@ PORT = 5201
 REPORT = "iperf3.json"
 INTERVAL_S = 1
 GRACE_S = 30.0
-"""For connecting, and for the server's results to come back over a link that is full."""
+"""Time to connect, and for the server's results to come back over a full link."""
 
 
 def workload_plan(params: Iperf3Params, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
@@ -176,12 +174,12 @@ def _client_command(params: Iperf3Params, address: str) -> tuple[str, ...]:
 
 
 CONNECTED_S = 0.25
-"""How long after its program's start a client's streams are taken to have begun at the latest."""
+"""The latest assumed start of a client's streams after its program's start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """What one end of a client's streams wrote, omitted intervals with it, and when the client's program ran."""
+    """The records of one end of a client's streams, with omitted intervals, and the times of the client's program."""
 
     intervals: Intervals
     times: ClientTimes
@@ -200,7 +198,7 @@ class Streams:
         return min(self.times.end_s, self.times.start_s + self.seconds)
 
     def within(self, start_s: float, end_s: float) -> Intervals:
-        """The intervals, without those omitted, that are between the two moments whenever the streams began."""
+        """Return the counted intervals that are between the two times for all possible starts of the streams."""
         inside, at = [], 0.0
         for each in self.intervals:
             until = at + each["sum"]["seconds"]
@@ -212,14 +210,14 @@ class Streams:
 
 
 def common(senders: Sequence[Streams]) -> tuple[float, float]:
-    """From when to when all clients sent for certain, omitted seconds with them; the end is before the start where they never
-    did."""
+    """Return the start and end of the time in which all clients certainly sent, with omitted seconds. The end is before the
+    start if there is no such time."""
     return max(each.latest_start_s for each in senders), min(each.earliest_end_s for each in senders)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What one pair measured: metric -> value; rows of the table ``intervals``."""
+    """The measurements of one pair: metric -> value, and rows of the table ``intervals``."""
 
     host: str
     numbers: Numbers
@@ -229,11 +227,9 @@ class Client:
 
 
 def read(params: Iperf3Params, artifacts: Path, times: Sequence[ClientTimes] = ()) -> Extracted:
-    """``times``: of clients that did not start together; what is of a time is then of that in which all sent. Raises OSError,
-    ValueError or LookupError where a report is not there or not what iperf3 writes."""
-    files = sorted(artifacts.glob(f"*/{REPORT}"))
-    if not files:
-        raise FileNotFoundError(f"no {REPORT} in {artifacts}")
+    """Read the reports. ``times``: of clients that did not start together; rates and means then cover the time in which all
+    sent. Raises OSError, ValueError or LookupError where a report is missing or not iperf3's."""
+    files = artifacts_named(artifacts, REPORT)
     clients = [_client(params, file) for file in files]
     rows = [row for client in clients for row in client.rows]
     tables = {"intervals": interval_table(rows)} if rows else {}
@@ -257,7 +253,7 @@ def _of_part(whole: Numbers, part: Numbers) -> dict[str, float | None]:
 def _overlapping(
     params: Iperf3Params, clients: Sequence[Client], times: Sequence[ClientTimes]
 ) -> tuple[Sequence[Numbers], Caution]:
-    """Each client's numbers of the time in which all sent; nothing where an end of one of them has no interval there."""
+    """Return each client's numbers of the time in which all sent; empty where an end of a client has no interval in it."""
     ran = {each.host: each for each in times}
     ends = [
         (
@@ -269,17 +265,17 @@ def _overlapping(
     start_s, end_s = common([sender for sender, _ in ends])
     inside = [(sender.within(start_s, end_s), receiver.within(start_s, end_s)) for sender, receiver in ends]
     if not all(sent and received for sent, received in inside):
-        detail = "no second of each client lies where all sent: rates, losses and means are of all seconds"
+        detail = "not every client has a full second while all sent: rates, losses and means cover all seconds"
         return (), Caution(Kind.SKEWED_START, detail)
     least_s = min(math.fsum(each["sum"]["seconds"] for each in received) for _, received in inside)
     of_whole = f"at least {least_s:.3g} of each client's {params.duration:g} s"
     parts = [_numbers(params, *of_part, client.report) for client, of_part in zip(clients, inside, strict=True)]
-    return parts, Caution(Kind.SKEWED_START, f"rates, losses and means are of the seconds in which all sent: {of_whole}")
+    return parts, Caution(Kind.SKEWED_START, f"rates, losses and means cover the seconds in which all sent: {of_whole}")
 
 
 def _numbers(params: Iperf3Params, sent: Intervals, received: Intervals, report: Report) -> dict[str, float | None]:
-    """Every metric that the protocol has. A stream that arrived faster than it was sent has no rate: a server that a busy
-    machine keeps waiting begins its clock when most has arrived already."""
+    """Return every metric of the protocol. A stream that arrived faster than it was sent has no rate: on a busy machine a
+    server may start its clock when most data has arrived."""
     numbers: dict[str, float | None] = {
         **dict.fromkeys(asked(params)),
         **dict(numbers_of(sent, received, report["end"], udp=params.protocol == "udp")),
@@ -301,39 +297,41 @@ def _client(params: Iperf3Params, file: Path) -> Client:
         why = report.get("error") or text[:200]
         raise ValueError(f"{file}: iperf3 gave no {error}: {why}") from None
     if params.congestion is not None:
-        _hold_congestion(params.congestion, report["end"], file)
+        _check_congestion(params.congestion, report["end"], file)
     cautions = []
     if not sent or not received:
-        cautions.append(Caution(Kind.UNREADABLE, f"{host}: no interval was counted: the streams ended within what is omitted"))
-    whole = math.fsum(each["sum"]["seconds"] for each in received)
-    if received and whole < 0.98 * params.duration:
-        cautions.append(Caution(Kind.CUT_SHORT, f"{whole:.3g} s of {params.duration:g} s were received ({host})"))
+        cautions.append(Caution(Kind.UNREADABLE, f"{host}: no interval counts: the streams ended in the omitted seconds"))
+    received_s = math.fsum(each["sum"]["seconds"] for each in received)
+    if received and received_s < 0.98 * params.duration:
+        cautions.append(Caution(Kind.CUT_SHORT, f"{received_s:.3g} s of {params.duration:g} s were received ({host})"))
     numbers = _numbers(params, sent, received, report)
     if sent and received and not possible(sent, received):
         arrived = math.fsum(each["sum"]["bytes"] for each in received)
-        detail = f"{host}: {arrived:,.0f} bytes in {whole:.3g} s by the server's clock, faster than they were sent: no rate"
+        detail = (
+            f"{host}: {arrived:,.0f} bytes in {received_s:.3g} s by the server's clock, faster than they were sent: no rate"
+        )
         cautions.append(Caution(Kind.UNREADABLE, detail))
     rows = [interval_row(host, end, each) for end, counted in (("client", sent), ("server", received)) for each in counted]
     return Client(host, numbers, cautions, rows, report)
 
 
-def _hold_congestion(asked: str, end: Mapping[str, object], file: Path) -> None:
-    """iperf3 reads it back from the socket of each end (getsockopt, TCP_CONGESTION)."""
+def _check_congestion(asked: str, end: Mapping[str, object], file: Path) -> None:
+    """Raise ValueError for another congestion control than asked; iperf3 reads each socket's (getsockopt, TCP_CONGESTION)."""
     for which in ("sender", "receiver"):
         used = end.get(f"{which}_tcp_congestion")
         if used != asked:
-            raise ValueError(f"{file}: the {which} was to use the congestion control {asked}; it reports {used}")
+            raise ValueError(f"{file}: the {which} should use the congestion control {asked}; it reports {used}")
 
 
 def asked(params: Iperf3Params) -> list[str]:
-    """The metrics that this protocol has."""
+    """Return the metrics of this protocol."""
     of_tcp = {"tcp_retransmissions", "tcp_rtt_mean", "tcp_cwnd_mean"}
     of_udp = {name for name in UNITS if "datagrams" in name} | {"loss", "effective_throughput", "interarrival_jitter"}
     return [name for name in UNITS if name not in (of_tcp if params.protocol == "udp" else of_udp)]
 
 
 def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
-    """The run's numbers from its clients': sums, and what follows from sums. Missing where a part is missing."""
+    """Return the run's numbers from its clients': sums, and numbers that follow from sums. Missing where a part is missing."""
     run = {name: total([client[name] for client in clients]) for name in clients[0] if name in SUMMED}
     if "loss" in clients[0]:
         missed, came = run["lost_datagrams"], run["received_datagrams"]
@@ -369,7 +367,7 @@ class Iperf3(Workload[Iperf3Params]):
         return read(params, artifacts, clients)
 
     def described(self, params: Iperf3Params) -> Described:
-        """A stream has no loss of datagrams, and datagrams have no window."""
+        """Return the metrics of this protocol: a TCP stream loses no datagrams, and datagrams have no window."""
         names = asked(params)
         return Described([metric for metric in self.metrics if metric.name in names], self.work, self.rate)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from twinbed.contracts.command import Command
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.metrics.planted import METRICS, UNITS
@@ -30,33 +30,35 @@ ARTIFACT = "planted.json"
 
 
 class PlantedParams(WorkloadParams):
-    """What the planted response is."""
+    """Settings of the planted response."""
 
-    rate: float = Field(1000.0, gt=0, description="mean requests per second before the testbed's own factor")
+    rate: float = Field(1000.0, gt=0, description="mean requests per second, before the testbed's factor")
     spread: float = Field(0.02, ge=0, description="standard deviation of the natural logarithm of the rate; 0.02 is about 2 %")
-    seconds: Duration = Field(0.0, description="how long the program takes")
-    features: int = Field(0, ge=0, le=1000, description="planted features of each client, for an observer to tell testbeds by")
+    seconds: Duration = Field(0.0, description="duration of the program")
+    features: int = Field(
+        0, ge=0, le=1000, description="planted features of each client, by which an observer can distinguish testbeds"
+    )
 
 
 def parse_response(text: bytes) -> dict[str, float | None]:
-    """The metrics of one client's answer; null stays None. Raises ValueError where it is not such an answer."""
+    """Return the metrics of one client's answer; null becomes None. Raises ValueError for other text."""
     answer = loads(text)
     if not isinstance(answer, dict):
-        raise ValueError(f"a JSON object is wanted, not {type(answer).__name__}")
+        raise ValueError(f"should be a JSON object, not {type(answer).__name__}")
     numbers: dict[str, float | None] = {}
     for metric in METRICS:
         number = answer.get(metric.name)
         if isinstance(number, bool) or not isinstance(number, int | float | None):
-            raise ValueError(f"{metric.name} is {number!r}, a number or null is wanted")
+            raise ValueError(f"{metric.name} is {number!r}; it should be a number or null")
         numbers[metric.name] = number
     return numbers
 
 
 def parse_features(text: bytes) -> list[float]:
-    """The planted features of one client's answer. Raises ValueError where they are no list of numbers."""
+    """Return the planted features of one client's answer. Raises ValueError where they are not a list of numbers."""
     features = loads(text).get("features", [])
     if not isinstance(features, list) or any(isinstance(each, bool) or not isinstance(each, int | float) for each in features):
-        raise ValueError(f"features is {features!r:.60}, a list of numbers is wanted")
+        raise ValueError(f"features is {features!r:.60}; it should be a list of numbers")
     return [float(each) for each in features]
 
 
@@ -105,9 +107,7 @@ class Planted(Workload[PlantedParams]):
         )
 
     def parse(self, params: PlantedParams, artifacts: Path) -> Extracted:
-        files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
-        if not files:
-            raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
+        files = artifacts_named(artifacts, ARTIFACT)
         answers: dict[str, dict[str, float | None]] = {}
         features: dict[str, list[float]] = {}
         for file in files:

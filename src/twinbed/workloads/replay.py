@@ -1,22 +1,16 @@
-"""Workload ``replay``: a capture is sent again between two hosts, what its clients sent by the client and what its servers sent
-by the server, when the capture has it.
+"""Workload ``replay``: both hosts of a pair send the packets of a capture again, each its own side, at the times of the
+capture.
 
-Runs ``tcpreplay`` 4.4 on both hosts, started together, and ``tcpdump`` on both for what arrives.  The capture is split and
-rewritten before the run (``readers/replay/sides``).
+Runs ``tcpdump`` on both hosts to record what arrives, then ``tcpreplay`` 4.4 on both, started together.  The capture is split
+and rewritten before the run (``readers/replay/sides``).
 
-Limits: both programs are let go at one moment, but what each does before its first packet (loading, opening the interface)
-takes 1 to 20 ms on containers, and some 100 ms on emulated guests: ``replay_start_skew`` has by how much the sides are apart,
-and where it is more than 1 ms a caution says that an answer may come before what it answers.  A slower ``speed`` makes room.
-Nothing answers.  A packet goes out at its time whether or not what it answers has arrived: there is no TCP that sends less or
-again where a link is slow, so that rates above a link's are lost in its queue.  IPv4 over Ethernet; fragments and packets
-longer than 1500 bytes are left out.  Only in labs: hosts over SSH are refused, since replayed packets belong on no network
-but the lab's. Source: tcpreplay(1) of 4.4.
-
-What tcpreplay and the captures of what arrived say.
-
-The settings of the workload ``replay``.
-
-What the workload ``replay`` runs: tcpdump on both hosts for what arrives, then tcpreplay on both, started together.
+Limits: both programs start at the same moment, but before its first packet each loads and opens the interface, which takes 1 to
+20 ms on containers and about 100 ms on emulated guests.  The metric ``replay_start_skew`` has the difference between the
+sides. Above 1 ms a caution says that an answer may come before its question; a slower ``speed`` helps. Nothing answers.  A
+packet is sent at its time whether or not the packet that it answers has arrived.  No TCP slows down or sends again on a slow
+link, so packets above a link's rate are lost in its queue.  IPv4 over Ethernet; fragments and packets longer than 1500 bytes
+are left out.  It runs only in labs: hosts over SSH are refused, since replayed packets belong only on a lab's network. Source:
+tcpreplay(1) of 4.4.
 """
 
 from __future__ import annotations
@@ -50,59 +44,59 @@ from twinbed.readers.replay.sides import EXPERIMENTAL, Sides, mac, split
 
 BEGIN_AND_END_S = 2.0
 LARGEST_BYTES = 64 * 2**20
-"""Of a capture: it is held in memory, and put on both hosts."""
+"""The largest capture: it is held in memory, and copied to both hosts."""
 
 
 class ReplayParams(WorkloadParams):
-    """What is replayed, and how fast."""
+    """Settings of the capture and the speed of its replay."""
 
     lab_only: ClassVar[bool] = True
 
     capture: str | None = Field(
         None,
         examples=["conversation.pcap"],
-        description="pcap file of Ethernet, from the current folder; null: three built-in requests of HTTP, one with an attack",
+        description="pcap file of Ethernet, from the current folder; null: three built-in HTTP requests, one with an attack",
     )
     capture_sha256: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
         examples=["0000000000000000000000000000000000000000000000000000000000000000"],
-        description="of the capture, so that a run is of this content; null: that of the file as it is",
+        description="SHA-256 of the capture, which ties a run to its content; null: of the current file",
     )
-    speed: float = Field(1.0, ge=0.01, le=100, description="how many times as fast as it was captured")
-    max_packets: int = Field(100_000, ge=1, le=1_000_000, description="packets from its beginning that are replayed at most")
+    speed: float = Field(1.0, ge=0.01, le=100, description="factor by which the replay is faster than the capture")
+    max_packets: int = Field(100_000, ge=1, le=1_000_000, description="most packets to replay, from the capture's beginning")
     duration: Duration = Field(
         60.0,
         gt=0,
         le=3600,
-        description="of the capture's time, from its beginning, at most; at another speed it takes another time",
+        description="longest part of the capture's time to replay, from its beginning; the speed changes how long that takes",
     )
 
     @model_validator(mode="after")
-    def _there(self) -> ReplayParams:
+    def _with_hash(self) -> ReplayParams:
         if self.capture is not None and self.capture_sha256 is None:
             object.__setattr__(self, "capture_sha256", hashlib.sha256(_read(self.capture)).hexdigest())
         return self
 
     def content(self) -> bytes:
-        """The capture. Raises ValueError where the file is not there any more, or is another."""
+        """Return the capture. Raises ValueError where the file is missing or has changed."""
         if self.capture is None:
             return sample.capture()
         content = _read(self.capture)
         if hashlib.sha256(content).hexdigest() != self.capture_sha256:
-            raise ValueError(f"{self.capture} is not the file that it was: its SHA-256 should be {self.capture_sha256}")
+            raise ValueError(f"{self.capture} has changed: its SHA-256 should be {self.capture_sha256}")
         return content
 
     def unfit(self, topology: Topology) -> Unfit | None:
         if topology.routers:
-            message = "cannot be replayed through routers: packets carry hardware addresses that no router has"
+            message = "cannot be used: replayed packets carry hardware addresses that no router has"
             return Unfit("kind", message, "a topology without routers")
         return None
 
     def estimate_seconds(self) -> float:
         try:
             times = [frame.time_ns for frame in _frames_of(self.content())]
-        except ValueError:  # planning its run says so
+        except ValueError:  # planning the run reports it
             times = []
         span_s = (max(times) - min(times)) / 1e9 if times else self.duration
         return BEGIN_AND_END_S + min(span_s, self.duration) / self.speed
@@ -115,7 +109,7 @@ def _frames_of(content: bytes) -> Sequence[pcap.Frame]:
 
 @lru_cache(maxsize=4)
 def _read(file: str) -> bytes:
-    """Return the file, if it is a capture: no other file of this machine is read, hashed or put on hosts."""
+    """Return the file, if it is a capture: no other file of this machine is read, hashed or copied to hosts."""
     content = named_file.content(file, LARGEST_BYTES)
     try:
         pcap.order(content)
@@ -126,7 +120,7 @@ def _read(file: str) -> bytes:
 
 CAPTURE = "/run/twinbed-replay.pcap"
 DEVICE = "eth0"
-"""Of every host of a lab."""
+"""The NIC of every host of a lab."""
 REPORT, ARRIVED, SIDES = "tcpreplay.txt", "arrived.cap", "replay.json"
 GRACE_S = 30.0
 SNAPLEN = 96
@@ -147,12 +141,12 @@ def workload_plan(params: ReplayParams, pairs: Sequence[tuple[str, str, str]]) -
             (client, sides.client, sides.client_offsets_ns, address),
             (server, sides.server, sides.server_offsets_ns, asking),
         ):
-            about = {
+            side = {
                 "offsets_ns": [round(each / params.speed) for each in offsets],
                 "left_out": dict(sides.left_out),
                 "notes": dict(sides.notes),
             }
-            files += [(host, CAPTURE, content), (host, f"{{artifacts}}/{SIDES}", json.dumps(about).encode())]
+            files += [(host, CAPTURE, content), (host, f"{{artifacts}}/{SIDES}", json.dumps(side).encode())]
             receivers.append(
                 tcpdump.command(
                     DEVICE,
@@ -166,13 +160,13 @@ def workload_plan(params: ReplayParams, pairs: Sequence[tuple[str, str, str]]) -
             argv = ("tcpreplay", "-i", DEVICE, "--preload-pcap", f"--multiplier={params.speed:g}", CAPTURE)
             limit_s = max(offsets, default=0) / 1e9 / params.speed + GRACE_S
             senders.append(Command(host, argv, REPORT, limit_s=limit_s, memory_bytes=4 * 2**20 + 2 * len(content)))
-    # What a program needs is then in memory, so that both start as fast as they can.
+    # The warm-up brings the program into memory, so that both sides start as fast as possible.
     warm_up = [Command(sender.host, ("tcpreplay", "--version"), "warm-up.txt") for sender in senders]
     return WorkloadPlan(files=files, servers=receivers, warm_up=warm_up, clients=senders)
 
 
 def client_of(server_address: str) -> str:
-    """The address of a server's client: the one before it, as ``links.layout`` gives them."""
+    """Return the address of a server's client: the one before it, as ``links.layout`` assigns them."""
     head, _, last = server_address.rpartition(".")
     return f"{head}.{int(last) - 1}"
 
@@ -181,15 +175,15 @@ CLIENT, SERVER = "client", "server"
 _SENT = re.compile(r"^Actual: (\d+) packets \(\d+ bytes\) sent in ([\d.]+) seconds", re.MULTILINE)
 _FAILED = re.compile(r"^\s*Failed packets:\s+(\d+)$", re.MULTILINE)
 SKEW_LIMIT_S = 0.001
-"""Between the two sides' first frames; captures of a local network answer within less."""
+"""Time between the two sides' first frames that is worth a caution; hosts of a local network answer sooner."""
 _MARKS = 1
-"""The frame before the packets of each side."""
+"""Frames before the packets of each side."""
 
 Numbers = dict[str, float | None]
 
 
 def read(artifacts: Path) -> Extracted:
-    """Raises FileNotFoundError or ValueError with the file that is not as it should be."""
+    """Read the artifacts. Raises FileNotFoundError or ValueError, which names the missing or wrong file."""
     reports = sorted(artifacts.glob(f"*/{REPORT}"))
     hosts = {file.parent.name: file.parent for file in reports}
     pairs = [(host, host.replace(CLIENT, SERVER, 1)) for host in hosts if host.startswith(CLIENT)]
@@ -220,7 +214,7 @@ def _together(name: str, numbers: Sequence[float | None]) -> float | None:
 
 
 def _pair(client: Path, server: Path) -> Numbers:
-    """What the client sent arrives at the server, and the other way round."""
+    """Return a pair's numbers: the client's packets as they arrive at the server, and the other way round."""
     sides = [_side(client, server), _side(server, client)]
     sent = total([side["sent"] for side in sides])
     arrived = total([side["arrived"] for side in sides])
@@ -235,7 +229,7 @@ def _pair(client: Path, server: Path) -> Numbers:
         "replay_duration": duration,
         "replay_timing_error": None if None in errors else max((each for each in errors if each is not None), default=None),
         "replay_start_skew": _skew(client),
-        "left_out_packets": sum(_about(client)["left_out"].values()),
+        "left_out_packets": sum(_read_sides(client)["left_out"].values()),
     }
 
 
@@ -243,8 +237,10 @@ def _side(sender: Path, receiver: Path) -> Numbers:
     text = (sender / REPORT).read_text(errors="replace")
     sent, failed = _SENT.search(text), _FAILED.search(text)
     if sent is None or failed is None:
-        raise ValueError(f"{sender.name}/{REPORT}: no line `Actual: N packets ... sent in S seconds`, or none of failed ones")
-    due = _about(sender)["offsets_ns"]
+        raise ValueError(
+            f"{sender.name}/{REPORT}: should have `Actual: N packets ... sent in S seconds` and `Failed packets: N`"
+        )
+    due = _read_sides(sender)["offsets_ns"]
     count = int(sent[1]) - _MARKS
     file = receiver / ARRIVED
     times = [frame.time_ns for frame in _frames(file) if not _is_mark(frame)]
@@ -269,13 +265,13 @@ def _is_mark(frame: pcap.Frame) -> bool:
 
 
 def _skew(host: Path) -> float | None:
-    """Between the marks of both sides, its own as it was sent and the other's as it came; None where one is not there."""
+    """Return the time between both sides' marks, the host's as sent and the other's as received; None where one is missing."""
     marks = {frame.data[6:12]: frame.time_ns for frame in _frames(host / ARRIVED) if _is_mark(frame)}
     return (max(marks.values()) - min(marks.values())) / 1e9 if len(marks) == 2 else None
 
 
 def _error(due_ns: Sequence[int], times_ns: Sequence[int]) -> float | None:
-    """Of packets that all arrived; None without any."""
+    """Return the timing error of packets that all arrived; None without packets."""
     import numpy as np
 
     if not due_ns:
@@ -284,28 +280,28 @@ def _error(due_ns: Sequence[int], times_ns: Sequence[int]) -> float | None:
     return float(np.quantile(np.abs((came - came[0]) - (due - due[0])), 0.95)) / 1e9
 
 
-class _About(TypedDict):
-    """What the plan put beside the capture."""
+class _SidesFile(TypedDict):
+    """The file that the plan puts next to the capture."""
 
     offsets_ns: Sequence[int]
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
 
 
-def _about(host: Path) -> _About:
-    about: _About = loads((host / SIDES).read_bytes())
-    return about
+def _read_sides(host: Path) -> _SidesFile:
+    sides_file: _SidesFile = loads((host / SIDES).read_bytes())
+    return sides_file
 
 
 def _cautions(hosts: Mapping[str, Path], clients: Sequence[str]) -> Iterator[Caution]:
     for client in clients:
-        about = _about(hosts[client])
+        sides_file = _read_sides(hosts[client])
         skew = _skew(hosts[client])
         if skew is not None and skew > SKEW_LIMIT_S:
             apart = f"{client}: {skew * 1e3:.3g} ms between its first frame and its server's"
-            yield Caution(Kind.SKEWED_START, f"{apart}: answers may come before what they answer")
-        parts = [f"{count} left out: {why}" for why, count in about["left_out"].items() if why != "beyond a limit"]
-        parts += [f"{count} {why}" for why, count in about["notes"].items()]
+            yield Caution(Kind.SKEWED_START, f"{apart}: answers may come before their questions")
+        parts = [f"{count} left out: {why}" for why, count in sides_file["left_out"].items() if why != "beyond a limit"]
+        parts += [f"{count} {why}" for why, count in sides_file["notes"].items()]
         if parts:
             yield Caution(Kind.REPLAYED_OTHERWISE, f"{client}: {'; '.join(parts)}")
 
@@ -315,10 +311,10 @@ class Replay(Workload[ReplayParams]):
 
     name = "replay"
     params = ReplayParams
-    summary = "a capture sent again by both sides, its timing kept (tcpreplay)"
+    summary = "a capture that both sides send again with its timing (tcpreplay)"
     also = ("pcap", "tcpreplay", "capture", "playback")
     files = ("tcpreplay.*", "replay.json", "arrived.cap", "arrived.tcpdump", "arrived.tcpdump.err", "warm-up.*")
-    raw = "single packets of what arrived"
+    raw = "single packets that arrived"
     metrics = METRICS
     work = "sent_packets"
     rate = "sent_packets_per_second"

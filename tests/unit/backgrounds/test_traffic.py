@@ -113,15 +113,15 @@ def test_nothing_is_shared_with_the_workloads_own_programs(workload: str) -> Non
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("background: {kind: traffic, tcp: 1, on: bystanders}\n", "loads.yaml:5:37: background.on: there are no bystanders"),
-        ("background: {traffic: {udp: 1mbit, on: bystanders}}\n", "background.traffic.on: there are no bystanders"),
+        ("background: {kind: traffic, tcp: 1, on: bystanders}\n", "loads.yaml:5:37: background.on: has no bystanders"),
+        ("background: {traffic: {udp: 1mbit, on: bystanders}}\n", "background.traffic.on: has no bystanders"),
         (
             "background: {kind: traffic, tcp: 1}\nfactors: {on: [pairs, bystanders]}\n",
-            "background.on: there are no bystanders to carry it; allowed: topology: {bystanders: N}, or on: pairs",
+            "background.on: has no bystanders to run between; allowed: topology: {bystanders: N}, or on: pairs",
         ),
         (
             "background: {kind: traffic, tcp: 1, on: bystanders}\nfactors: {bystanders: [0, 1]}\n",
-            "background.on: there are no bystanders",
+            "background.on: has no bystanders",
         ),
         ("background: {kind: traffic, udp: 50}\nfactors: {udp: [fast]}\n", "background.udp: is also the factor"),
         ("background: {kind: traffic, udp: fast}\n", "background.udp: 'fast' is not"),
@@ -216,7 +216,7 @@ def test_a_tool_that_was_killed_before_it_said_anything_makes_null(tmp_path: Pat
     [
         (
             "iperf3: error - unable to start listener\n",
-            "server/background-udp-received.txt: not what iperf3 -s says: 'iperf3: error",
+            "server/background-udp-received.txt: not the output of iperf3 -s: 'iperf3: error",
         ),
         ("Server listening on 2122\n[  5]   0.00-1.00   sec  fast\n", "not an interval: .*fast"),
         ("Server listening on 2122\n[  5]   0.00-1.00   sec  1.2 MBytes  1.2 Mbits/sec  0.1 ms  0/8 (0%)\n", "not an interval"),

@@ -27,5 +27,5 @@ def test_a_replay_stays_in_labs(bed: str, inside: bool) -> None:
 
 def test_a_replay_through_routers_is_a_problem_of_the_study() -> None:
     text = "study: s\ntestbeds: {bed: {driver: container}}\ntopology: {routers: 1}\nworkload: {kind: replay}\nreplicates: 1\n"
-    with pytest.raises(Exception, match="cannot be replayed through routers"):
+    with pytest.raises(Exception, match="cannot be used"):
         load(text, "s.yaml", catalogue())

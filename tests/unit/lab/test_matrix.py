@@ -208,8 +208,8 @@ def test_the_text_says_a_long_reason_once_and_not_all_of_it() -> None:
     reason = " ".join(["because"] * 60)
     checks = [Check(name, False, reason, "mend", required=False, group="switch") for name in ("one", "two")]
     lines = list(_lines(checks, 100))
-    assert lines[-4:-2] == ["  no     two  same as one", "              fix: mend"]
-    assert sum(line.count("because") for line in lines) < 45 and lines[-5].endswith("...")
+    assert lines[-5:-3] == ["  no     two  same as one", "              fix: mend"]
+    assert sum(line.count("because") for line in lines) < 45 and lines[-6].endswith("...")
 
 
 def test_nothing_optional_makes_it_fail(monkeypatch: pytest.MonkeyPatch) -> None:

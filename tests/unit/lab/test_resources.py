@@ -80,7 +80,7 @@ def test_a_background_load_takes_memory_at_each_of_its_places(where: str, places
     """Three workers of 1 GiB, two processes each, and the one that starts them."""
     load_of = f"background: {{kind: stress, memory: 3, memory_size: 1GiB, where: {where}}}"
     (with_it, *_), (without, *_) = runs("driver: container", load_of, pairs="[10]"), runs("driver: container", pairs="[10]")
-    more = need(with_it, 10).of(MEMORY) - need(without, 10).of(MEMORY)
+    more = need(with_it, 10).amount(MEMORY) - need(without, 10).amount(MEMORY)
     assert more == places * (3 * 2**30 + 7 * PROGRAM_BYTES)
 
 
@@ -112,7 +112,7 @@ def test_what_a_run_takes_grows_by_the_same_with_every_pair(topology: str) -> No
         mixed, f"{beside}\ntopology: {{{topology}}}", pairs="[80]", instruments="packets, counters, syscalls, latency"
     )
     for what in (MEMORY, TASKS, DESCRIPTORS):
-        one, two, all_of_them = (need(run, pairs).of(what) for pairs in (1, 2, 80))
+        one, two, all_of_them = (need(run, pairs).amount(what) for pairs in (1, 2, 80))
         assert all_of_them == one + 79 * (two - one)
 
 
@@ -147,8 +147,8 @@ def test_as_many_pairs_fit_as_it_says(what: str, most: int) -> None:
     match = re.match(r"at most (\d+) pairs? of these fit; |not even one pair of these fits; ", check.mend)
     assert match is not None
     fit = int(match[1] or 0)
-    assert fit == 0 or need(run, fit).of(what) <= most
-    assert need(run, fit + 1).of(what) > most
+    assert fit == 0 or need(run, fit).amount(what) <= most
+    assert need(run, fit + 1).amount(what) > most
 
 
 def test_nothing_fits_where_the_machine_has_too_little_for_one_pair() -> None:

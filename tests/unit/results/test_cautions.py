@@ -58,7 +58,7 @@ def test_nothing_is_said_of_a_shaper_where_there_is_none() -> None:
     [
         ({"packets": {"kind": "packets"}, "looks": {"kind": "fingerprint"}}, None, ["ja3 of client"]),
         ({"packets": {"kind": "packets"}, "looks": {"kind": "fingerprint"}}, "c12b4ccd5320bbb380ca1a9df90f771d", []),
-        # Nobody asked what gives hosts away.
+        # Nobody asked features that reveal hosts.
         ({"packets": {"kind": "packets"}}, None, []),
     ],
 )

@@ -305,7 +305,7 @@ def test_a_file_that_is_no_study_is_not_read_to_its_end(size: int | None, tmp_pa
         path = tmp_path / "large.yaml"
         with path.open("wb") as file:
             file.truncate(size)
-    with pytest.raises(TwinbedError, match=f"^{path}: more than 256KiB: no study file$"):
+    with pytest.raises(TwinbedError, match=f"^{path} is larger than 256KiB, too large for a study file$"):
         read_study(path)
 
 

@@ -167,7 +167,7 @@ def test_failures_of_wrk_are_counted_by_kind(tmp_path):
 
 
 def test_a_document_of_another_size_than_asked_for_is_an_error():
-    with pytest.raises(ValueError, match="a document of 500 bytes where 1000 were asked for"):
+    with pytest.raises(ValueError, match="a document of 500 bytes; it should have 1000"):
         http.parse(CAP.model_copy(update={"payload": 1000}), GOLDEN / "cap")
 
 

@@ -54,9 +54,9 @@ def test_plans() -> None:
     [
         ({"duration": "1500ms"}, "duration must be whole seconds"),
         ({"omit": "1500ms"}, "omit must be whole seconds"),
-        ({"protocol": "udp", "mss": 500}, "mss is TCP's"),
-        ({"protocol": "udp", "congestion": "cubic"}, "congestion is TCP's"),
-        ({"protocol": "udp", "nagle": "off"}, "nagle is TCP's"),
+        ({"protocol": "udp", "mss": 500}, "mss needs protocol: tcp"),
+        ({"protocol": "udp", "congestion": "cubic"}, "congestion needs protocol: tcp"),
+        ({"protocol": "udp", "nagle": "off"}, "nagle needs protocol: tcp"),
         ({"protocol": "udp", "payload": "15B"}, r"16 \(iperf3's header\) to 65507 bytes, not 15"),
         ({"protocol": "udp", "payload": "64KiB"}, "not 65536"),
     ],
@@ -174,13 +174,13 @@ def test_the_congestion_control_asked_for_is_held_against_both_ends_reports(tmp_
     """The report was made with bbr at both ends (its ``sender_tcp_congestion``, ``receiver_tcp_congestion``)."""
     asked = {name: TCP.model_copy(update={"congestion": name}) for name in ("bbr", "cubic")}
     assert numbers(iperf3.parse(asked["bbr"], GOLDEN / "tcp")) == numbers(iperf3.parse(TCP, GOLDEN / "tcp"))
-    with pytest.raises(ValueError, match="the sender was to use the congestion control cubic; it reports bbr"):
+    with pytest.raises(ValueError, match="the sender should use the congestion control cubic; it reports bbr"):
         iperf3.parse(asked["cubic"], GOLDEN / "tcp")
     report = json.loads((GOLDEN / "tcp/client/iperf3.json").read_text())
     report["end"] |= {"sender_tcp_congestion": "cubic"}
     (tmp_path / "client").mkdir()
     (tmp_path / "client/iperf3.json").write_text(json.dumps(report))
-    with pytest.raises(ValueError, match="the receiver was to use the congestion control cubic; it reports bbr"):
+    with pytest.raises(ValueError, match="the receiver should use the congestion control cubic; it reports bbr"):
         iperf3.parse(asked["cubic"], tmp_path)
 
 
@@ -212,7 +212,7 @@ def test_of_clients_that_start_apart_rates_are_of_the_seconds_in_which_both_sent
     assert numbers(part)["goodput"] == sum(numbers(part, client)["goodput"] for client in ("client1", "client2"))  # type: ignore[misc]
     [caution] = part.cautions
     assert caution.kind is Kind.SKEWED_START
-    assert caution.detail == "rates, losses and means are of the seconds in which all sent: at least 4 of each client's 6 s"
+    assert caution.detail == "rates, losses and means cover the seconds in which all sent: at least 4 of each client's 6 s"
 
 
 def test_without_a_common_second_all_seconds_count_and_that_is_a_caution() -> None:
@@ -220,7 +220,7 @@ def test_without_a_common_second_all_seconds_count_and_that_is_a_caution() -> No
     part = iperf3.parse_overlap(APART, GOLDEN / "apart", times)
     assert list(part.values) == list(iperf3.parse(APART, GOLDEN / "apart").values)
     assert [caution.detail for caution in part.cautions] == [
-        "no second of each client lies where all sent: rates, losses and means are of all seconds"
+        "not every client has a full second while all sent: rates, losses and means cover all seconds"
     ]
 
 

@@ -83,5 +83,5 @@ def test_planted_features_become_fingerprints(tmp_path: Path) -> None:
         {**about, "feature": "planted_2", "text": "-2.0", "value": -2.0},
     ]
     (tmp_path / "client" / "planted.json").write_text('{"requests": 1, "features": [true]}')
-    with pytest.raises(ValueError, match="a list of numbers is wanted"):
+    with pytest.raises(ValueError, match="it should be a list of numbers"):
         planted.parse(params, tmp_path)

@@ -1,17 +1,20 @@
 """Instrument ``counters``: the kernel's counters of the machine and of every host, before, after and once a second.
 
 Runs ``twinbed-probe counters`` everywhere. Gives differences from the first to the last snapshot, never values since boot:
-CPU time by state, interrupts, softirqs, context switches, the time that tasks waited for a CPU, how long wake-ups of idle CPUs
-took, idle states, page faults, pressure, KVM's exits, TCP's and the NICs' counters; rates that show a machine's load; and the
-tables ``counters`` (every counter that moved, every gauge and setting), ``interrupts`` (each line's count), ``kernel_log``, and
-``losses`` (where datagrams were lost).
+
+* CPU time by state, time that tasks waited for a CPU, wake-ups of idle CPUs and idle states;
+* interrupts, softirqs, context switches, page faults, pressure and KVM's exits;
+* counters of TCP and of NICs, and rates that show a machine's load.
+
+Tables: ``counters`` (every counter that moved, every gauge and setting), ``interrupts`` (each line's count), ``kernel_log``,
+and ``losses`` (where datagrams were lost).
 
 Containers share the machine's kernel. For a host without a kernel of its own, only what its network namespace owns counts:
-NICs and TCP. Network interfaces are those that the testbed named, or all but ``lo`` where it named none; their counts are
+NICs and TCP. Network interfaces are those that the testbed names, or all but ``lo`` where it names none; their counts are
 summed.
 
-With ``idle: busy`` threads of the idle class run whenever a CPU would be idle, as nice as can be: what the machine's kernel
-counts as nice then is idle time, of whatever else is nice too; how long tasks waited for a CPU is missing.
+With ``idle: busy`` threads of the idle class run, with the highest nice value, whenever a CPU would be idle. The kernel's nice
+time is then idle time, also for other nice programs, and the time that tasks waited for a CPU is missing.
 
 Wake-ups of idle CPUs are timed by two eBPF programs, unless ``wake_ups`` is false: from the moment at which a task is woken
 until it runs on a CPU that had nothing to run. Where the kernel refuses the programs, as without root, values are missing, and
@@ -31,7 +34,7 @@ from pathlib import Path
 from pydantic import Field
 
 from twinbed.contracts.command import Command, Ready
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
@@ -43,14 +46,14 @@ from twinbed.readers.counters.place import Place, read_place
 
 ARTIFACT = "counters.snap"
 SNAPSHOT_BYTES = 24_000
-"""Of /proc on a machine with few CPUs."""
+"""Bytes of a snapshot of /proc on a machine with few CPUs."""
 
 
 class CountersParams(InstrumentParams):
-    """How often counters are read."""
+    """Settings of how often counters are read."""
 
     interval: Duration = Field(1.0, ge=0.01, le=3600, description="time between snapshots, such as 1s")
-    wake_ups: bool = Field(True, description="whether wake-ups of idle CPUs are timed in the kernel (eBPF)")
+    wake_ups: bool = Field(True, description="time wake-ups of idle CPUs in the kernel (eBPF)")
 
     def estimate_seconds(self) -> float:
         return 0.2
@@ -86,9 +89,7 @@ class Counters(Instrument[CountersParams]):
         return [Command(target.name, argv, ready=Ready(says=b"ready"))]
 
     def extract(self, params: CountersParams, artifacts: Path) -> Extracted:
-        files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
-        if not files:
-            raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
+        files = artifacts_named(artifacts, ARTIFACT)
         import pyarrow as pa
 
         places = [read_place(file) for file in files]

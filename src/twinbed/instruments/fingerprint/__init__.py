@@ -1,12 +1,12 @@
-"""Instrument ``fingerprint``: what gives a host away to nmap, to a web client, to a neighbour, and to a program on it.
+"""Instrument ``fingerprint``: features that reveal a host to nmap, to a web client, to a neighbour, and to a program on it.
 
-Runs, once the workload is done and all that measures it has ended, while its servers still run: on each client ``nmap -O -sV``
-and ``twinbed-probe fingerprint http`` and ``link`` against its own servers' addresses, and on each host ``twinbed-probe
-fingerprint machine``.  nmap asks the port that the workload's server listens on, and one that is closed; it resolves no names.
-So nothing but hosts of the testbed is asked, and the workload is not disturbed.
+It runs after the workload and all other instruments, while the servers still run.  Each client runs ``nmap -O -sV`` and
+``twinbed-probe fingerprint http`` and ``link`` against its own servers' addresses. Each host runs ``twinbed-probe fingerprint
+machine``.  nmap asks the port of the workload's server and a closed one, and resolves no names.  So only hosts of the testbed
+are asked, and the workload is not disturbed.
 
-Gives the table ``fingerprints`` (observer, host, feature, text, value, seen) and, of what is a quantity, metrics of each host.
-What captures tell is in the same table, by the instrument ``packets``.  docs/fingerprint.md lists the features.
+Gives the table ``fingerprints`` (observer, host, feature, text, value, seen), and metrics of each host for features that are
+quantities.  The instrument ``packets`` adds features from captures to the table.  docs/fingerprint.md lists the features.
 
 Limits: nmap takes 5 to 20 s for a server, one after another.  To a port with TLS the requests are plain.
 """
@@ -32,22 +32,22 @@ from twinbed.readers.fingerprint.feature import Feature, table
 
 MACHINE_FILE = "machine.json"
 NMAP_BYTES = 64 * 2**20
-"""Of nmap with its tables of systems and services."""
+"""Memory of nmap with its tables of systems and services."""
 PROBE_LIMIT_S = 60.0
 Reader: TypeAlias = Callable[[str, bytes], list[Feature]]
 _READERS: Mapping[str, Reader] = {"link-*.json": answers.link, "http-*.json": answers.http, "nmap-*.xml": nmap.read}
-"""Artifacts by the server that they are about."""
+"""Artifacts about servers, and their readers."""
 _GRACE_S = 30.0
-"""What nmap may take beyond its own limit to say so."""
+"""Time that nmap may take beyond its own limit to report it."""
 _LOWEST = range(1, 10)
-"""TCP ports for services that nobody runs; one that the workload does not listen on is closed."""
+"""TCP ports of services that nobody runs; those without the workload's server are closed."""
 
 
 class FingerprintParams(InstrumentParams):
-    """How hosts are examined."""
+    """Settings of how hosts are examined."""
 
-    nmap: Switch = Field(True, description="off: without nmap, which takes most of the time")
-    limit: Duration = Field(90.0, ge=5, le=3600, description="most time that nmap may take for a server, such as 90s")
+    nmap: Switch = Field(True, description="run nmap, which takes most of the time")
+    limit: Duration = Field(90.0, ge=5, le=3600, description="longest time of nmap for a server, such as 90s")
 
     def programs(self) -> Sequence[str]:
         return ("nmap",) if self.nmap else ()
@@ -64,7 +64,7 @@ class Fingerprint(Instrument[FingerprintParams]):
 
     name = "fingerprint"
     params = FingerprintParams
-    summary = "what gives hosts away: nmap, HTTP answers, ICMP, ARP, CPUID, DMI, PCI, the cost of timers; after the workload"
+    summary = "features that reveal hosts: nmap, HTTP answers, ICMP, ARP, CPUID, DMI, PCI, timer costs; after the workload"
     also = ("nmap", "p0f", "cpuid", "detect")
     files = ("machine.json*", "link-*.json*", "http-*.json*", "nmap-*")
     raw = "nmap's whole answers"
@@ -112,7 +112,7 @@ def _refused(file: Path) -> Iterator[Caution]:
     try:
         every = answers.refused(file.read_bytes())
     except ValueError:
-        return  # It has a caution already.
+        return  # The file has a caution already.
     for each in every:
         yield Caution(Kind.UNREADABLE, f"{file.parent.name}/{file.name}: {each}")
 
@@ -127,7 +127,7 @@ def _nmap(client: str, server: str, address: str, listening: Sequence[int], limi
     argv = (
         *("nmap", "-n", "-Pn", "-p", ",".join(map(str, [*listening[:1], closed]))),
         *("-O", "--osscan-guess", "--max-os-tries", "1", "-sV", "--version-light"),
-        # Twice -v: the fingerprint is told even where a system is known by it.
+        # With -v twice nmap prints the fingerprint even if it knows the system.
         *("-vv", "--host-timeout", f"{limit_s:g}s", "-oX", f"{{artifacts}}/nmap-{server}.xml", address),
     )
     return Command(client, argv, stdout=f"nmap-{server}.out", limit_s=limit_s + _GRACE_S, memory_bytes=NMAP_BYTES)

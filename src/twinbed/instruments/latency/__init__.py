@@ -1,4 +1,4 @@
-"""Instrument ``latency``: probes between every client and its server while the workload runs, and what they say of delay.
+"""Instrument ``latency``: probes between every client and its server during the workload, and the delays that they show.
 
 Runs ``irtt server`` on servers and ``irtt client`` on clients, 100 packets a second as in the published studies, and
 ``twinbed-probe clock`` on both. Gives round-trip time, jitter, loss and order each way, one-way delay where the hosts' clocks
@@ -7,13 +7,18 @@ several pairs, each has values of its own (host: the client). Values about clock
 
 Tables: ``probes`` (a row a probe), ``delay_windows`` (a row a window and direction) and ``clocks`` (a row a pair).
 
-Jitter and round-trip times come from the monotonic clocks, which nobody steps; what the clocks' drift adds to one-way delays
-is taken off first. One-way delays come from the wall clocks.  docs/latency.md has the definitions and their sources.
+Jitter and round-trip times come from the monotonic clocks, which nobody steps; the drift of clocks is subtracted from one-way
+delays first. One-way delays come from the wall clocks.  docs/latency.md has the definitions and their sources.
 
-Limits: probes share hosts, queues and CPUs with the workload: they wait where it does, and cost it a little.  They run from
-when the instruments are ready until the workload is done, and a little longer.  Where a probe is lost on its way back, irtt
-does not tell when it arrived there.  The client keeps all results in its memory and writes them at its end: about 0.8 MB for
-each second of a run.
+irtt 0.9 and OWAMP: irtt's client is started with a duration longer than any run and interrupted at the end (irtt-client(1)).
+The client needs 72 bytes a result while it runs (Debian's 0.9.0), and about 8 kB while it writes. There is one owping a
+direction, with its own packets (RFC 4656), so there is no round-trip time. It prints nothing before SIGINT ends it, so there is
+nothing to wait for; if it cannot reach owampd it ends, and the run fails and names it. Captures contain its packets, whose
+ports it chooses itself.
+
+Limits: probes share hosts, queues and CPUs with the workload: they wait where it does, and slow it a little.  They run from
+when the instruments are ready until shortly after the workload.  irtt does not record the arrival of a probe that is lost on
+its way back.  The client keeps all results in memory and writes them at its end: about 0.8 MB for each second of a run.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from twinbed.contracts.command import Command, Ready
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import PROBE_PORT, Target
@@ -39,7 +44,7 @@ PROBE_BYTES = 1_200
 """Bytes of a probe in the results."""
 SIGINT = 2
 MOST_PROBES = 1_000_000
-"""The most probes of a run, for which the client makes room when it starts: 2.8 hours at 100 a second."""
+"""The most probes of a run, for which the client allocates memory when it starts: 2.8 hours at 100 a second."""
 OPEN_TIMEOUTS = "5s,5s,5s"
 """Timeouts of the client's attempts to open a session. The first is longer than the kernel's search for an address (3 s): if
 a second attempt is answered too, its answer reaches the client while it probes, as an error that ends it."""
@@ -53,25 +58,27 @@ _OWPING_OPTIONS = {CLIENT_TO_SERVER: "-t", SERVER_TO_CLIENT: "-f"}
 
 
 class LatencyParams(InstrumentParams):
-    """How delay is probed."""
+    """Settings of how delay is probed."""
 
     tool: Literal["irtt", "owamp"] = Field(
-        "irtt", description="irtt: probes there and back; owamp: owping and owampd, where they are installed, one way each"
+        "irtt", description="irtt: probes there and back; owamp: one-way probes by owping and owampd, if installed"
     )
     interval: Duration = Field(0.01, ge=0.001, le=1.0, description="time between probes, such as 10ms")
     length: Size = Field(
-        0, ge=0, le=1_472, description="bytes of UDP payload (owamp: of padding); 0: as few as the stamps need"
+        0, ge=0, le=1_472, description="bytes of UDP payload (owamp: padding); 0: as few as the time stamps need"
     )
-    window: Duration = Field(1.0, ge=0.02, le=3600, description="jitter is of windows of this length, such as 1s")
+    window: Duration = Field(1.0, ge=0.02, le=3600, description="length of the windows of jitter, such as 1s")
 
     @model_validator(mode="after")
     def _enough_in_a_window(self) -> LatencyParams:
         if self.window < LEAST * self.interval * (1 - 1e-9):
-            raise ValueError(f"a window of {self.window:g} s holds fewer than {LEAST} probes, one every {self.interval:g} s")
+            raise ValueError(
+                f"a window of {self.window:g} s has fewer than {LEAST} probes, one every {self.interval:g} s: lengthen it"
+            )
         return self
 
     def programs(self) -> Sequence[str]:
-        """What hosts must have installed."""
+        """Return the programs that hosts must have installed."""
         return OWAMP_PROGRAMS if self.tool == "owamp" else ("irtt",)
 
     def estimate_seconds(self) -> float:
@@ -86,7 +93,7 @@ class Latency(Instrument[LatencyParams]):
 
     name = "latency"
     params = LatencyParams
-    summary = "probes between clients and servers (irtt): round-trip time, one-way delay, jitter, loss, and the hosts' clocks"
+    summary = "probes between clients and servers (irtt): round-trip time, one-way delay, jitter, loss, clocks of hosts"
     also = ("ping", "rtt", "delay", "irtt", "owamp", "jitter")
     files = ("irtt-*", "owping-*", "owampd*", "clock.json", "clock.out", "clock.out.err")
     raw = "the whole report of each probe, and windows of another length"
@@ -116,12 +123,10 @@ class Latency(Instrument[LatencyParams]):
         from twinbed.readers.latency import irtt as irtt_reader
         from twinbed.readers.latency import owamp as owamp_reader
 
-        pattern, read = ("*/irtt-*.json", irtt_reader.read)
+        pattern, read = "irtt-*.json", irtt_reader.read
         if params.tool == "owamp":
-            pattern, read = (f"*/{of_owping('*', CLIENT_TO_SERVER)}", owamp_reader.read)
-        files = sorted(artifacts.glob(pattern))
-        if not files:
-            raise FileNotFoundError(f"no {pattern} in {artifacts}")
+            pattern, read = of_owping("*", CLIENT_TO_SERVER), owamp_reader.read
+        files = artifacts_named(artifacts, pattern)
         summaries: list[summary.PairSummary] = []
         cautions: list[Caution] = []
         for file in files:
@@ -136,7 +141,7 @@ class Latency(Instrument[LatencyParams]):
             summaries.append(summary.summarise(pair, related, params.window))
         if not summaries:
             raise ValueError("; ".join(caution.detail for caution in cautions))
-        # The run's values are of all its pairs: they are missing where those of one pair are.
+        # The run's values cover all pairs, so they are missing if one pair's are.
         complete = len(summaries) == len(files)
         values = list(summary.values(summaries, "")) if complete else summary.nothing()
         values += [each for pair in summaries for each in summary.clock_values(pair)]
@@ -151,7 +156,7 @@ class Latency(Instrument[LatencyParams]):
 
 
 def _irtt_server(target: Target) -> Command:
-    """Listens on the host's experiment interfaces only. 0: no limit, as clients are the run's own."""
+    """Plan a server that listens only on the host's experiment interfaces. 0: no limit, as all clients belong to the run."""
     listen = ",".join(f"%{interface}:{PROBE_PORT}" for interface in sorted(target.interfaces))
     argv = ("irtt", "server", "-b", listen, "-i", "0", "--timeout=0")
     return Command(target.name, argv, "irtt-server.out", Ready(says=b"starting IPv4 listener"), tasks=IRTT_TASKS)
@@ -173,13 +178,13 @@ def _irtt_client(host: str, server: str, address: str, *, interval_s: float, len
 
 
 def _owampd(host: str) -> Command:
-    """In the foreground, as root, with its data and its own files in the artifacts."""
+    """Plan owampd in the foreground, as root, with all its files in the artifacts."""
     argv = ("owampd", "-Z", "-f", "-a", "O", *(word for option in "cdR" for word in (f"-{option}", "{artifacts}")))
     return Command(host, argv, "owampd.out", Ready(listening=OWAMP_PORT))
 
 
 def _owpings(host: str, server: str, address: str, *, interval_s: float, most: int, padding: int) -> list[Command]:
-    """One a direction. ``-i f``: at a fixed interval, not an exponential one."""
+    """Plan one owping a direction. ``-i f``: at a fixed interval, not an exponential one."""
     common = ("-R", "-A", "O", "-c", str(most), "-i", f"{interval_s:g}f", "-s", str(padding), address)
     return [
         Command(

@@ -1,16 +1,16 @@
-"""Instrument ``monitor``: what a security monitor sees on every link, and what it misses or makes up on a virtual testbed.
+"""Instrument ``monitor``: the view of a security monitor on every link, and its errors on a virtual testbed.
 
-Captures each link with tcpdump at the machine's side, whole packets and nothing left out: a monitor sees instruments' packets
-too.  Reads the capture as Zeek would, with checksums ignored and checked.  With ``engine: suricata`` or ``zeek`` that program
-reads the kept capture as well, both ways, once the workload is over, so that it takes no CPU time from it.
+Captures each link with tcpdump at the machine's side: whole packets, those of instruments too, as a monitor sees them.  Reads
+the capture as Zeek would, with checksums ignored and checked.  With ``engine: suricata`` or ``zeek`` that program also reads
+the kept capture, both ways, after the workload, so it takes no CPU time from it.
 
 Tables: ``monitored_links`` (link, seconds, arp_frames, other_frames), ``monitored_connections`` (readers/monitor/rows), of
 Suricata ``alerts``: link, checksums (``ignored``, ``checked``), generator, signature_id, signature, category, severity,
-alerts.  Extraction, which knows the workload, makes of the first two ``extra_connections`` and ``extra_classes``
+alerts.  Extraction, which knows the workload, derives ``extra_connections`` and ``extra_classes`` from the first two
 (docs/observer.md).
 
-Limits: a checksum can be verified in whole packets alone; with a smaller ``snaplen`` those of longer packets are counted as
-unverifiable.  Engines run where the machine of the lab captures; where hosts capture themselves (SSH) there are none.
+Limits: checksums can be verified only in whole packets; with a smaller ``snaplen`` those of longer packets count as
+unverifiable.  Engines run where the lab's machine captures; hosts that capture themselves (SSH) have none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 
 from twinbed.contracts.check import Trial
 from twinbed.contracts.command import Command
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, concatenated
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
@@ -43,55 +43,55 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PREFIX, SUFFIX = "monitor-", ".cap"
-"""Of the captures' names, unlike those of the instrument ``packets``."""
+"""Parts of the captures' names, which differ from those of the instrument ``packets``."""
 CLIENT = "client"
 PACKET_BYTES = 1000
 """A typical packet, with its header in the file."""
 INSTALLED = ("/usr/", "/opt/")
-"""Where only root installs programs. One elsewhere may have come with the study."""
+"""Folders in which only root installs programs. A program elsewhere may have come with the study."""
 _LARGEST_BYTES = 64 * 2**20
 _RULE = re.compile(r"\s*(#|(alert|pass|drop|reject|rejectsrc|rejectdst|rejectboth|config)\s+\S)")
 _OTHER_FILES = re.compile(r"\b(lua|luajit|dataset|datarep|filestore|iprep)\s*[:;]", re.IGNORECASE)
 
 
 class MonitorParams(InstrumentParams):
-    """How links are watched, and by what."""
+    """Settings of how links are monitored, and by which programs."""
 
-    snaplen: int = Field(65535, ge=64, le=65535, description="bytes kept of each packet; checksums are verified in whole ones")
+    snaplen: int = Field(65535, ge=64, le=65535, description="bytes kept of each packet; checksums need whole packets")
     buffer: Size = Field(64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture")
     engine: Literal["own", "suricata", "zeek"] = Field(
         "own",
-        description="what reads the captures in addition to twinbed's own reader: own, nothing; suricata, for alerts and flow"
-        " records; zeek, for its conn.log",
+        description="program that reads the captures in addition to twinbed: own: none; suricata: for alerts and flow records;"
+        " zeek: for its conn.log",
     )
     program: str | None = Field(
         None,
         pattern="^/",
         examples=["/usr/local/bin/suricata"],
-        description="path of the engine's program, below /usr or /opt; null: the one in /usr/bin and its like",
+        description="path of the engine's program, below /usr or /opt; null: the installed one",
     )
     rules: str | None = Field(
         None,
         examples=["my.rules"],
-        description="file of Suricata's rules, from the current folder; null: a few on checksums and streams",
+        description="file of Suricata rules, relative to the current folder; null: a few on checksums and streams",
     )
     rules_sha256: str | None = Field(
         None,
         pattern="^[0-9a-f]{64}$",
         examples=["0000000000000000000000000000000000000000000000000000000000000000"],
-        description="of the file of rules; null: that of the file as it is",
+        description="SHA-256 of the file of rules; null: of the current file",
     )
-    limit: Duration = Field(120.0, gt=0, le=3600, description="time that an engine has for one capture")
+    limit: Duration = Field(120.0, gt=0, le=3600, description="longest time of an engine for one capture")
 
     @model_validator(mode="after")
     def _possible(self) -> MonitorParams:
         if self.engine != "suricata" and self.rules is not None:
-            raise ValueError("rules are Suricata's: engine: suricata")
+            raise ValueError("rules need engine: suricata")
         if self.engine == "own" and self.program is not None:
-            raise ValueError("program is an engine's: engine: suricata or zeek")
+            raise ValueError("program needs engine: suricata or zeek")
         if self.program is not None and not _is_installed(self.engine, self.program):
             places = " or ".join(place.rstrip("/") for place in INSTALLED)
-            raise ValueError(f"program must be {self.engine} below {places}, where root installs it: a study brings no program")
+            raise ValueError(f"program must be {self.engine} below {places}, installed by root: a study cannot bring a program")
         if self.rules is not None and self.rules_sha256 is None:
             object.__setattr__(self, "rules_sha256", _sha256(self.rules))
         return self
@@ -104,10 +104,10 @@ class MonitorParams(InstrumentParams):
         return [Trial((program, engines.VERSION[self.engine]), engines.INSTALL[self.engine])]
 
     def hold_rules(self) -> None:
-        """Raise TwinbedError where the file of rules is another than it was, or no file of rules."""
+        """Raise TwinbedError where the file of rules has changed, or has no rules."""
         try:
             if self.rules is not None and _sha256(self.rules) != self.rules_sha256:
-                raise ValueError(f"{self.rules} is not the file that it was: its SHA-256 should be {self.rules_sha256}")
+                raise ValueError(f"{self.rules} has changed: its SHA-256 should be {self.rules_sha256}")
         except ValueError as error:
             raise TwinbedError(f"monitor: {error}", advice="leave out rules_sha256, or name the file that has it") from None
 
@@ -115,7 +115,7 @@ class MonitorParams(InstrumentParams):
         return 0.2 if self.engine == "own" else 5.0
 
     def estimate_bytes(self, link_rate: int) -> float:
-        """A capture of one link that is full both ways."""
+        """Estimate a capture of one link that is full both ways."""
         return 2 * link_rate / 8 * min(self.snaplen, PACKET_BYTES) / PACKET_BYTES
 
 
@@ -128,13 +128,13 @@ def _is_installed(engine: str, program: str) -> bool:
 
 
 def _sha256(file: str) -> str:
-    """Return the hash of a file of rules. Raises ValueError for any other file, and for rules that name further files."""
+    """Return the hash of a file of rules. Raises ValueError for other files, and for rules that name further files."""
     content = named_file.content(file, _LARGEST_BYTES)
     for number, line in enumerate(content.decode(errors="replace").splitlines(), start=1):
         if line.strip() and not _RULE.match(line):
-            raise ValueError(f"{file}, line {number}: no rule of Suricata's on a line of its own (alert tcp ...)")
+            raise ValueError(f"{file}, line {number}: not a Suricata rule on its own line (alert tcp ...)")
         if _OTHER_FILES.search(line) and not line.lstrip().startswith("#"):
-            raise ValueError(f"{file}, line {number}: a rule that runs Lua, or reads or writes a file, is not taken")
+            raise ValueError(f"{file}, line {number}: rules must not run Lua, or read or write a file")
     return hashlib.sha256(content).hexdigest()
 
 
@@ -143,12 +143,10 @@ class Monitor(Instrument[MonitorParams]):
 
     name = "monitor"
     params = MonitorParams
-    summary = (
-        "what a security monitor sees of every link: connections with checksums checked and ignored, alerts (Suricata, Zeek)"
-    )
+    summary = "a security monitor's view of every link: connections with checksums checked and ignored, alerts (Suricata, Zeek)"
     also = ("zeek", "suricata", "ids", "snort")
     files = ("monitor-*.cap", "monitor-*.tcpdump", "monitor-*.tcpdump.err", "suricata-*", "zeek-*", "mkdir-*")
-    raw = "single packets, and what other engines or rules see in its captures"
+    raw = "single packets, and the results of other engines or rules on the captures"
     metrics = METRICS
 
     def plan(self, params: MonitorParams, target: Target) -> Sequence[Command]:
@@ -205,23 +203,23 @@ class Monitor(Instrument[MonitorParams]):
             ]
             tables |= {"alerts": alerts} if (alerts := _alerts(written)).num_rows else {}
             values += _of_engine(written)
-        return Extracted(values, {**tables, "monitored_connections": _joined(rows)})
+        return Extracted(values, {**tables, "monitored_connections": concatenated(rows)})
 
 
 Written = Mapping[str, Sequence[engines.Written]]
-"""Link -> what an engine wrote of it."""
+"""Link -> the output of an engine for it."""
 
 
 def _of_engine(written: Written) -> Iterator[Value]:
-    """Of each link, and of the clients' together."""
-    of = {name: {each.checksums: each for each in both} for name, both in written.items()}
-    clients = [name for name in of if name.startswith(CLIENT)]
-    for host, links in (*((("", clients),) if clients else ()), *((name, [name]) for name in of)):
+    """Yield the values of each link, and of all clients' links together."""
+    by_checksums = {name: {each.checksums: each for each in both} for name, both in written.items()}
+    clients = [name for name in by_checksums if name.startswith(CLIENT)]
+    for host, links in (*((("", clients),) if clients else ()), *((name, [name]) for name in by_checksums)):
         for checksums, prefix in ((IGNORED, ""), (CHECKED, "strict_")):
-            those = [of[name][checksums] for name in links]
-            yield value(f"{prefix}flow_records", sum(len(each.connections) for each in those), host)
-            alerts = [sum(each.alerts.values()) for each in those if each.alerts is not None]
-            yield value(f"{prefix}alerts", sum(alerts) if len(alerts) == len(those) else None, host)
+            outputs = [by_checksums[name][checksums] for name in links]
+            yield value(f"{prefix}flow_records", sum(len(output.connections) for output in outputs), host)
+            alerts = [sum(output.alerts.values()) for output in outputs if output.alerts is not None]
+            yield value(f"{prefix}alerts", sum(alerts) if len(alerts) == len(outputs) else None, host)
 
 
 def _links(monitored: Sequence[link.Monitored]) -> pa.Table:
@@ -258,12 +256,6 @@ def _alerts(written: Written) -> pa.Table:
     texts = ("link", "checksums", "signature", "category")
     names = ("link", "checksums", "generator", "signature_id", "signature", "category", "severity", "alerts")
     return pa.Table.from_pylist(rows, pa.schema([(name, pa.string() if name in texts else pa.int64()) for name in names]))
-
-
-def _joined(parts: Sequence[pa.Table]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.concat_tables(parts)
 
 
 monitor = Monitor()

@@ -1,22 +1,23 @@
-"""Instrument ``packets``: a capture of every link with tcpdump, at the machine's side, and what the captures show.
+"""Instrument ``packets``: a capture of every link with tcpdump, at the machine's side, and metrics from the captures.
 
-Runs one ``tcpdump`` an interface, on the machine that carries the lab, with nanosecond timestamps; where there is none
-(hosts over SSH), on the hosts themselves, which takes their CPU time and sees segments before the NIC cuts and after it
-joins them.  Gives, for every link (host: the one whose link it is) and direction, packets, bytes, segments,
-retransmissions, bytes in flight and so on over the link's connections; for the whole run (host empty) the same over the
-clients' links, so that a packet that crosses the switch counts once; and, where both links of a client and its server are
-captured, what happened to each packet on the way.
+Runs one ``tcpdump`` an interface, on the machine that carries the lab, with nanosecond timestamps.  Without such a machine
+(hosts over SSH) it runs on the hosts. It then takes their CPU time, and sees segments before the NIC cuts and after it joins
+them.
 
-With ``hosts: random 10 %`` the links of some pairs alone are captured, drawn for each run, and its totals are estimates.
+Gives packets, bytes, segments, retransmissions, bytes in flight and so on for every link (``host``) and direction.  Values of
+the whole run (host empty) cover the clients' links, so a packet that crosses the switch counts once.  Where both links of a
+client and its server are captured, the fate of each packet on the way is known.
 
-Tables: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
-``stalls``, ``exchanges`` (HTTP), ``streams`` (UDP) and ``windows`` (blocks of packets) by link, ``fingerprints`` (what SYNs
-tell) by host; ``paths``, ``reorder_density`` and ``reorder_buffer_occupancy_density``.
+With ``hosts: random 10 %`` only the links of some pairs are captured, drawn for each run, and totals are estimates.
 
-Limits: lengths come from IP headers, so they hold for every snap length. Segments that the NIC or the kernel joins or splits
-after the point of capture count as they are at that point.  ``wire_packets`` counts them as the wire has them, but
-acknowledgements that the receiver never sent, because it got segments joined, stay unsent.  The probes of the instrument
-``latency`` and background traffic are left out, by their ports: they are no packets of the workload.
+Tables by link: ``connections`` (as Zeek's log), ``flows`` (tcptrace's statistics), ``packetisation``, ``segment_sizes``,
+``stalls``, ``exchanges`` (HTTP), ``streams`` (UDP) and ``windows`` (blocks of packets).  By host: ``fingerprints`` (features of
+SYNs).  Others: ``paths``, ``reorder_density`` and ``reorder_buffer_occupancy_density``.
+
+Limits: lengths come from IP headers, so they are right for every snap length. Segments that the NIC or the kernel joins or
+splits after the point of capture count as captured.  The metric ``wire_packets`` counts them as on the wire. But a receiver
+that gets joined segments sends fewer acknowledgements, and those are not added.  The probes of the instrument ``latency`` and
+background traffic are left out, by their ports: they are not packets of the workload.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from twinbed.contracts.command import Command
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, concatenated
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import BACKGROUND_PORTS, PROBE_PORT, Target
@@ -51,54 +52,54 @@ WITHOUT_PROBES = (
     f"not udp port {PROBE_PORT}"
     f" and not (icmp[icmptype] == icmp-unreach and (icmp[28:2] == {PROBE_PORT} or icmp[30:2] == {PROBE_PORT}))"
 )
-"""It also leaves out the ICMP error that nobody took the last probe, which quotes the datagram's ports."""
+"""A filter that also leaves out the ICMP error for a last probe that nobody received, which quotes the probe's ports."""
 OF_THE_WORKLOAD = f"{WITHOUT_PROBES} and not portrange {BACKGROUND_PORTS[0]}-{BACKGROUND_PORTS[-1]}"
 
 TUNNEL_SNAPLEN = 192
 """Ethernet 14, IPv6 40, UDP 8, VXLAN 8, and inside Ethernet 14, IPv6 40, TCP with all options 60: 184."""
 
 PACKET_BYTES = 1000
-"""A typical packet: with requests and acknowledgements beside full segments, captures average 500 to 1000 bytes."""
+"""Bytes of a typical packet: with requests and acknowledgements among full segments, captures average 500 to 1000 bytes."""
 PACKET_HEADER_BYTES = 16
-"""Of a packet in a pcap file."""
+"""Bytes of a packet's header in a pcap file."""
 
 _THREADS_FROM_BYTES = 8 * 2**20
-"""Below this many bytes captures are read faster one after another."""
+"""Total bytes below which reading captures one after another is faster."""
 
 
 class PacketsParams(InstrumentParams):
-    """How links are captured."""
+    """Settings of how links are captured."""
 
     # Ethernet 14, IPv4 20, TCP with all options 60; an IPv6 header is 20 longer.
     snaplen: int = Field(96, ge=64, le=65535, description="bytes kept of each packet; headers need 96, with IPv6 116")
     buffer: Size = Field(
-        64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture; larger loses less in bursts"
+        64 * 2**20, ge=2**20, le=2**31 - 2**10, description="kernel buffer of each capture; a larger one loses less in bursts"
     )
 
     hosts: Sample = Field(
         "all",
         examples=["random 10%"],
-        description="all, or random and a share such as random 10 %: links of pairs that are drawn for each run, two at least;"
-        " totals over all hosts are then estimated, with an interval",
+        description="all, or random and a share such as random 10 %: only the links of pairs drawn for each run, at least two;"
+        " totals of all hosts are then estimates with a confidence interval",
     )
 
     tunnels: bool = Field(
         False,
-        description="count the packets inside tunnels (VXLAN, GRE, ...; docs/captures.md), not those that carry them; their"
-        f" headers lie deeper: snaplen {TUNNEL_SNAPLEN} or more",
+        description="count the packets inside tunnels (VXLAN, GRE, ...; docs/captures.md), not the packets that carry them;"
+        f" needs snaplen {TUNNEL_SNAPLEN} or more",
     )
 
     @model_validator(mode="after")
     def _deep_enough(self) -> PacketsParams:
         if self.tunnels and self.snaplen < TUNNEL_SNAPLEN:
-            raise ValueError(f"tunnels: true needs the headers inside them: give snaplen, {TUNNEL_SNAPLEN} or more")
+            raise ValueError(f"tunnels: true needs the headers inside tunnels: set snaplen to {TUNNEL_SNAPLEN} or more")
         return self
 
     @model_serializer(mode="wrap")
     def _of_all_as_ever(self, plain: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Without what is as it always was: a run that there is keeps its identity."""
-        as_ever = {"hosts": "all", "tunnels": False}
-        return {name: value for name, value in plain(self).items() if name not in as_ever or as_ever[name] != value}
+        """Leave out settings with their first values, so that runs made before these settings keep their identity."""
+        first_values = {"hosts": "all", "tunnels": False}
+        return {name: value for name, value in plain(self).items() if name not in first_values or first_values[name] != value}
 
     def share_of_hosts(self) -> float | None:
         return None if self.hosts == "all" else parse_share(self.hosts.removeprefix("random "))
@@ -107,7 +108,7 @@ class PacketsParams(InstrumentParams):
         return 0.2
 
     def estimate_bytes(self, link_rate: int) -> float:
-        """A capture of one link that is full both ways."""
+        """Estimate a capture of one link that is full both ways."""
         packets = 2 * link_rate / 8 / PACKET_BYTES
         return packets * (min(self.snaplen, PACKET_BYTES) + PACKET_HEADER_BYTES)
 
@@ -156,7 +157,7 @@ class Packets(Instrument[PacketsParams]):
         cautions = [caution for capture in captures for caution in capture.cautions]
         if at_hosts := [file.stem for file in files if file.parent.name == file.stem]:
             cautions.append(Caution(Kind.CAPTURED_AT_HOSTS, ", ".join(at_hosts)))
-        return Extracted(values, {name: _joined(parts) for name, parts in tables.items()}, cautions)
+        return Extracted(values, {name: concatenated(parts) for name, parts in tables.items()}, cautions)
 
     def of_all(self, drawn: Drawn, extracted: Extracted, work: Mapping[str, float]) -> Extracted:
         values = list(sample.of_all(extracted.values, drawn, work))
@@ -164,7 +165,7 @@ class Packets(Instrument[PacketsParams]):
 
 
 def _read(files: Sequence[Path], *, tunnels: bool) -> list[link.Capture]:
-    """Large captures are read side by side, as the compiled readers work outside Python's lock."""
+    """Read captures; large ones in parallel, as the compiled readers work outside Python's lock."""
     if sum(file.stat().st_size for file in files) < _THREADS_FROM_BYTES:
         return [link.read(file, tunnels=tunnels) for file in files]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -175,16 +176,10 @@ Tables: TypeAlias = dict[str, list["pa.Table"]]
 
 
 def _of_link(host: str, table: pa.Table) -> pa.Table:
-    """The table with the link as its first column."""
+    """Return the table with the link as its first column."""
     import pyarrow as pa
 
     return table.add_column(0, "link", pa.array([host] * table.num_rows, pa.string()))
-
-
-def _joined(parts: Sequence[pa.Table]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.concat_tables(parts)
 
 
 def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Tables, *, tunnels: bool) -> None:
@@ -203,7 +198,7 @@ def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Ta
 
 
 def _add_streams(captures: Sequence[link.Capture], values: list[Value]) -> None:
-    """Streams are judged where they arrive: what clients sent on the servers' links, and the other way round."""
+    """Add values of streams where they arrive: clients' streams on the servers' links, and the other way round."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

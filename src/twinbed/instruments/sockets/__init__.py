@@ -1,15 +1,15 @@
-"""Instrument ``sockets``: what each host's kernel says of the workload's TCP connections, 100 times a second.
+"""Instrument ``sockets``: the state of the workload's TCP connections in each host's kernel, 100 times a second.
 
 Runs ``twinbed-probe sockets`` on every client and server: struct tcp_info of the sockets between them, by sock_diag(7).
-Gives, for each host, the mean congestion window and smoothed round-trip time, the delivery rate where the application did not
-limit it, retransmissions, and what held senders up: the receive window, the send buffer, the network, or the application.
+Gives for each host the mean congestion window and smoothed round-trip time, the delivery rate while not limited by the
+application, and retransmissions.  It also gives what limited senders: receive window, send buffer, network, or application.
 
 Table: ``sockets`` (a row a sample). docs/sockets.md has the definitions and their sources.
 
-Limits: what came after a connection's last sample is not known. Connections that live between two samples are not seen: the
-share of those that were is a metric, with a caution below 90 %. Sampling takes at most 1 % of a CPU: where the kernel takes
-longer to answer, samples are rarer. Connections of SSH, of the instrument ``latency`` and of background loads are left out, by
-their ports.
+Limits: a connection's state after its last sample is not known. Connections that live between two samples are not seen. The
+share of connections that were seen is a metric, with a caution below 90 %. Sampling takes at most 1 % of a CPU: if the kernel
+takes longer to answer, samples are rarer. Connections of SSH, of the instrument ``latency`` and of background loads are left
+out, by their ports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import Field
 
 from twinbed.contracts.command import Command, Ready
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import NOT_THE_WORKLOADS, Target
@@ -29,20 +29,20 @@ from twinbed.model.units import Duration, Size
 
 ARTIFACT = "sockets.tcp"
 MOST_SAMPLES = 1_000_000
-"""Of one socket: 2.8 hours at 100 a second."""
+"""The most samples of one socket: 2.8 hours at 100 a second."""
 SAMPLE_BYTES = 284
 TYPICAL_SOCKETS = 10
 
 
 class SocketsParams(InstrumentParams):
-    """How often sockets are sampled."""
+    """Settings of how often sockets are sampled."""
 
     interval: Duration = Field(0.01, ge=0.001, le=3600, description="time between samples, such as 10ms")
     limit: Size = Field(
         32 * 2**20,
         ge=2**16,
         le=2**32,
-        description="most bytes that a host's samples may take; as it comes nearer, samples become rarer",
+        description="most bytes of a host's samples; near the limit, samples become rarer",
     )
 
     def estimate_seconds(self) -> float:
@@ -57,7 +57,7 @@ class Sockets(Instrument[SocketsParams]):
 
     name = "sockets"
     params = SocketsParams
-    summary = "the workload's TCP connections as the kernel has them (tcp_info): congestion window, RTT, what limits senders"
+    summary = "the workload's TCP connections in the kernel (tcp_info): congestion window, RTT, what limits senders"
     also = ("ss", "tcp_info", "cwnd", "congestion_window")
     files = ("sockets.tcp",)
     raw = "fields of tcp_info that no table has"
@@ -79,9 +79,7 @@ class Sockets(Instrument[SocketsParams]):
         return [Command(target.name, argv, ready=Ready(says=b"ready"))]
 
     def extract(self, params: SocketsParams, artifacts: Path) -> Extracted:
-        files = sorted(artifacts.glob(f"*/{ARTIFACT}"))
-        if not files:
-            raise FileNotFoundError(f"no {ARTIFACT} in {artifacts}")
+        files = artifacts_named(artifacts, ARTIFACT)
         import pyarrow as pa
 
         from twinbed.readers.sockets import samples

@@ -1,25 +1,25 @@
-"""Instrument ``syscalls``: what programs asked of the kernel, counted in the kernel or traced call by call.
+"""Instrument ``syscalls``: the system calls of programs, counted in the kernel or traced call by call.
 
-Runs ``twinbed-probe syscalls`` on every host (docs/probe/SYSCALLS.md): it sees what is in its own PID namespace, which is
-the container or the guest, and never itself or the agent.  Other instruments' programs (irtt, tcpdump, owping) are left out of
-what follows; ``instrument_calls`` counts their calls.  Gives calls by kind, bytes moved, errors and time; and the tables
+Runs ``twinbed-probe syscalls`` on every host (docs/probe/SYSCALLS.md). It sees its own PID namespace, that is the container or
+the guest, but never itself or the agent.  Other instruments' programs (irtt, tcpdump, owping) are counted only in
+``instrument_calls``.  Gives calls by kind, bytes moved, errors and time; and the tables
 
-* ``transitions`` (host, program, before_3, before_2, before_1, call, count): what followed what, for the analysis ``chain``;
+* ``transitions`` (host, program, before_3, before_2, before_1, call, count): sequences of calls, for the analysis ``chain``;
 * ``system_calls`` (host, program, call, calls, timed_calls, seconds, seconds_standard_error, errors, bytes): each call of each
   program;
-* ``system_call_probes``: how calls were seen on each host, which share of them was timed, and what was refused before.
+* ``system_call_probes``: how calls were seen on each host, the share that was timed, and the methods that were refused.
 
-``skip`` cuts the first calls of every thread off the transitions, ``limit`` all after so many more; metrics and
-``system_calls`` are of the whole run.  Time in calls is from entry to exit: with more programs than CPUs it holds the time for
+Transitions leave out the first calls of every thread (``skip``) and calls after a number of others (``limit``); metrics and
+``system_calls`` cover the whole run.  Time in calls is from entry to exit. With more programs than CPUs it includes time in
 which a thread was not running.
 
-``count`` reads the clock for one call in 16, chosen at random (``times: sampled``): ``seconds`` is then the mean of the timed
-calls times how many returned, null where none was timed; everything else stays exact.  Calls of which none was timed are not
-in the metrics' sums; rare calls that are long (a shell's wait for its child) want ``times: all``.
+The mode ``count`` times one call in 16, chosen at random (``times: sampled``). The column ``seconds`` is then the mean of the
+timed calls times the number that returned, and null where none was timed; all else is exact.  The sums of metrics leave out
+calls of which none was timed; long rare calls (a shell's wait for its child) need ``times: all``.
 
-Limits: ``count`` costs 2 to 4 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md); every
-container has a probe, and each sees the others' calls before it puts them aside.  Context switches are not here: every run has
-those of its programs, voluntary and not (metrics/runs).
+Limits: ``count`` costs 2 to 4 % of the requests of a workload that does little else, ``trace`` more (SYSCALLS.md).  Every
+container has its own probe, which sees the calls of others and ignores them.  Context switches are not here: every run has
+those of its programs, voluntary and involuntary (metrics/runs).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from twinbed.contracts.command import Command, Ready
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, artifacts_named
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
@@ -51,40 +51,41 @@ STATE_BYTES = 192
 
 
 class SyscallsParams(InstrumentParams):
-    """What is seen of system calls."""
+    """Settings of how system calls are recorded."""
 
     mode: Literal["count", "trace"] = Field(
-        "count", description="count: what followed what, in kilobytes; trace: every call with its time, in gigabytes"
+        "count", description="count: counts of sequences of calls, in kilobytes; trace: every call with its time, in gigabytes"
     )
     skip: int = Field(
-        0, ge=0, le=2**40, description="the first calls of each thread, which the chains leave out (the seeds: 1000000)"
+        0, ge=0, le=2**40, description="number of first calls of each thread to leave out of chains (the papers: 1000000)"
     )
     limit: int | None = Field(
         None,
         ge=1,
         le=2**40,
         examples=[2_000_000],
-        description="trace: how many calls of each thread, after those skipped, the chains hold (the seeds: 2000000), so that "
-        "all walks are equally long; null: all",
+        description="trace: number of calls of each thread in chains, after those skipped (the papers: 2000000), for walks of "
+        "equal length; null: all",
     )
     slice: Duration | None = Field(
         None,
         ge=0.01,
         le=86_400,
         examples=["1s"],
-        description="count: also cut in time, in the artifact, such as 1s; null does not",
+        description="count: also count by slices of this time, such as 1s, in the artifact; null: no slices",
     )
     times: Literal["sampled", "all", "none"] = Field(
-        "sampled", description="count: the calls whose time is taken; one in 16 at random costs less, time is then an estimate"
+        "sampled",
+        description="count: calls to time; sampled: one in 16 at random, which costs less and makes times estimates",
     )
-    states: int = Field(131_072, ge=1, le=2**24, description="count: different transitions that the kernel has room for")
-    buffer: Size = Field(8 * 2**20, ge=2**12, le=2**30, description="trace: the kernel's buffer; larger loses less in bursts")
-    system_wide: Switch = Field(False, description="also all programs on the machine that carries the lab, as the seeds did")
+    states: int = Field(131_072, ge=1, le=2**24, description="count: different transitions for which the kernel has room")
+    buffer: Size = Field(8 * 2**20, ge=2**12, le=2**30, description="trace: kernel buffer; a larger one loses less in bursts")
+    system_wide: Switch = Field(False, description="also record all programs on the lab's machine, as the papers did")
 
     @model_validator(mode="after")
     def _limit_of_a_trace(self) -> SyscallsParams:
         if self.limit is not None and self.mode != "trace":
-            raise ValueError("limit is for mode: trace; a count does not know which calls were the first")
+            raise ValueError("limit needs mode: trace; a count does not know which calls were first")
         return self
 
     def estimate_seconds(self) -> float:
@@ -99,7 +100,7 @@ class Syscalls(Instrument[SyscallsParams]):
 
     name = "syscalls"
     params = SyscallsParams
-    summary = "system calls of every host's programs: kinds, bytes, time, and what followed what (Markov chains)"
+    summary = "system calls of every host's programs: kinds, bytes, time, and their sequences (Markov chains)"
     also = ("strace", "system_calls", "calls", "sysdig")
     files = ("system-calls.*",)
     raw = "single calls with their times, and slices of time"
@@ -118,7 +119,7 @@ class Syscalls(Instrument[SyscallsParams]):
             *of_mode,
             *(("--system-wide",) if target.name == MACHINE else ()),
         )
-        # Of the kernel's maps or buffers for it.
+        # The kernel's maps or buffers take this.
         kernel_bytes = params.states * STATE_BYTES if params.mode == "count" else params.buffer + 16 * 2**20
         return [
             Command(
@@ -130,9 +131,7 @@ class Syscalls(Instrument[SyscallsParams]):
         ]
 
     def extract(self, params: SyscallsParams, artifacts: Path) -> Extracted:
-        files = sorted(artifacts.glob(f"*/{ARTIFACTS[params.mode]}"))
-        if not files:
-            raise FileNotFoundError(f"no {ARTIFACTS[params.mode]} in {artifacts}")
+        files = artifacts_named(artifacts, ARTIFACTS[params.mode])
         import pyarrow as pa
 
         places = [read_place(file, params.skip, params.limit) for file in files]
