@@ -1,4 +1,4 @@
-"""What a background load is: a load beside the workload, begun before the instruments and ended after them."""
+"""The contract of a background load, which starts before the instruments and ends after them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ P = TypeVar("P", bound=BackgroundParams, contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class BackgroundPlan:
-    """What a background load wants done: files put, then programs started that stay."""
+    """The plan of a background load: files to put, then programs to start that stay."""
 
     files: Sequence[tuple[str, str, bytes]] = ()
     """(host, absolute path, content)"""
@@ -36,25 +36,25 @@ class Background(Protocol[P]):
     summary: str
     """One line for readers."""
     also: ClassVar[tuple[str, ...]] = ()
-    """Other words by which it is looked for: who writes one is told the name."""
+    """Other names that users may write: an error then gives the right name."""
     files: ClassVar[tuple[str, ...]] = ()
     """Names of the artifacts that are its own, as shell patterns; of a folder in a host's artifacts the folder's name."""
     raw: ClassVar[str] = ""
-    """What these tell that no table has, for readers: it cannot be asked where they were not kept."""
+    """Facts that only these files hold, for readers; without the files no analysis has them."""
     metrics: Sequence[Metric]
-    """All that ``extract`` may give values of."""
+    """All metrics of which ``extract`` may return values."""
 
     @property
     def trials(self) -> Mapping[str, BackgroundParams]:
-        """What of it can work or not by itself, such as ``where: machine`` -> the least settings that show it."""
+        """Return the settings that try each part that may fail by itself, such as ``where: machine``, by its name."""
         ...
 
     @abstractmethod
     def plan(self, params: P, places: Places) -> BackgroundPlan:
-        """Every command is one that stays until it is told to end."""
+        """Return the files and commands. Each command stays until it is stopped."""
         ...
 
     @abstractmethod
     def extract(self, params: P, artifacts: Path) -> Extracted:
-        """What it really did. Raises ValueError or OSError where nothing can be read."""
+        """Return the load that it really made. Raises ValueError or OSError if nothing can be read."""
         ...

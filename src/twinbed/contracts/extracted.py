@@ -1,4 +1,4 @@
-"""What a plugin reads from the artifacts of a run."""
+"""The result of a plugin that reads the artifacts of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was read from artifacts: values, tables for deeper analyses, cautions."""
+    """Values, tables for deeper analyses, and cautions, read from artifacts."""
 
     values: Sequence[Value] = ()
     tables: Mapping[str, pa.Table] = field(default_factory=dict)

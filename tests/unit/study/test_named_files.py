@@ -135,7 +135,7 @@ def test_no_program_that_came_with_a_study_is_run(command: str, tmp_path: Path) 
 @pytest.mark.privileged
 def test_a_socket_that_another_user_may_have_made_is_not_minimega_s(tmp_path: Path) -> None:
     os.chown(tmp_path, 61234, 61234)
-    with pytest.raises(TwinbedError, match="is user 61234's"), open_head(str(tmp_path), None):
+    with pytest.raises(TwinbedError, match="belongs to user 61234"), open_head(str(tmp_path), None):
         pass
 
 
