@@ -6,13 +6,12 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from twinbed.contracts.command import Command
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, Measuring
 from twinbed.contracts.params import BackgroundParams
 from twinbed.contracts.place import Places
-from twinbed.metrics.metric import Metric
 
 P = TypeVar("P", bound=BackgroundParams, contravariant=True)
 
@@ -26,23 +25,11 @@ class BackgroundPlan:
     commands: Sequence[Command] = ()
 
 
-class Background(Protocol[P]):
-    """A background load."""
+class Background(Measuring, Protocol[P]):
+    """A background load; ``background:`` of a study file names it."""
 
-    name: str
-    """As ``background:`` of a study file names it."""
     params: type[BackgroundParams]
     """The model of its settings."""
-    summary: str
-    """One line for readers."""
-    also: ClassVar[tuple[str, ...]] = ()
-    """Other names that users may write: an error then gives the right name."""
-    files: ClassVar[tuple[str, ...]] = ()
-    """Names of the artifacts that are its own, as shell patterns; of a folder in a host's artifacts the folder's name."""
-    raw: ClassVar[str] = ""
-    """Facts that only these files hold, for readers; without the files no analysis has them."""
-    metrics: Sequence[Metric]
-    """All metrics of which ``extract`` may return values."""
 
     @property
     def trials(self) -> Mapping[str, BackgroundParams]:

@@ -1,12 +1,12 @@
-"""The result of a plugin that reads the artifacts of a run."""
+"""The base of plugins that measure a run, and the result of reading their artifacts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from twinbed.metrics.metric import Value
+from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution
 
 if TYPE_CHECKING:
@@ -20,3 +20,20 @@ class Extracted:
     values: Sequence[Value] = ()
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     cautions: Sequence[Caution] = ()
+
+
+class Measuring(Protocol):
+    """The attributes of every workload, instrument and background load."""
+
+    name: str
+    """Its name in study files."""
+    summary: str
+    """One line for readers."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Other names that users may write: an error then gives the right name."""
+    files: ClassVar[tuple[str, ...]] = ()
+    """Names of its artifacts, as shell patterns; for a folder in a host's artifacts the folder's name."""
+    raw: ClassVar[str] = ""
+    """Facts that only these files hold, for readers; without the files no analysis has them."""
+    metrics: Sequence[Metric]
+    """All metrics of which it may return values."""

@@ -5,35 +5,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from twinbed.contracts.command import Command
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, Measuring
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import Target
-from twinbed.metrics.metric import Metric
 from twinbed.model.drawn import Drawn
 
 P = TypeVar("P", bound=InstrumentParams, contravariant=True)
 
 
-class Instrument(Protocol[P]):
-    """An instrument."""
+class Instrument(Measuring, Protocol[P]):
+    """An instrument; ``instruments:`` of a study file names it."""
 
-    name: str
-    """As ``instruments:`` of a study file names it."""
     params: type[InstrumentParams]
     """The model of its settings."""
-    summary: str
-    """One line for readers."""
-    also: ClassVar[tuple[str, ...]] = ()
-    """Other names that users may write: an error then gives the right name."""
-    files: ClassVar[tuple[str, ...]] = ()
-    """Names of the artifacts that are its own, as shell patterns; of a folder in a host's artifacts the folder's name."""
-    raw: ClassVar[str] = ""
-    """Facts that only these files hold, for readers; without the files no analysis has them."""
-    metrics: Sequence[Metric]
-    """All metrics of which ``extract`` may return values."""
 
     @abstractmethod
     def plan(self, params: P, target: Target) -> Sequence[Command]:

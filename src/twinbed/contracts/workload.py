@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from twinbed.contracts.command import Command
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import Extracted, Measuring
 from twinbed.contracts.params import WorkloadParams
 from twinbed.metrics.metric import Metric
 from twinbed.model.clients import ClientTimes
@@ -39,23 +39,11 @@ class Described:
     rate: str
 
 
-class Workload(Protocol[P]):
-    """A workload. Subclasses give the attributes, ``plan`` and ``parse``."""
+class Workload(Measuring, Protocol[P]):
+    """A workload; ``kind:`` of a study file names it. Subclasses give the attributes, ``plan`` and ``parse``."""
 
-    name: str
-    """As ``kind:`` of a study file names it."""
     params: type[WorkloadParams]
     """The model of its settings."""
-    summary: str
-    """One line for readers."""
-    also: ClassVar[tuple[str, ...]] = ()
-    """Other names that users may write: an error then gives the right name."""
-    files: ClassVar[tuple[str, ...]] = ()
-    """Names of the artifacts that are its own, as shell patterns; of a folder in a host's artifacts the folder's name."""
-    raw: ClassVar[str] = ""
-    """Facts that only these files hold, for readers; without the files no analysis has them."""
-    metrics: Sequence[Metric]
-    """All metrics of which ``parse`` may return values."""
     work: str
     """The metric that counts the work done (requests); extensive metrics are divided by it."""
     rate: str
