@@ -165,7 +165,7 @@ def test_a_configuration_with_leave_is_used_as_it_was_checked(planted: Planted, 
     planted.write(PLANTED["Match exec"])
     assert subprocess.run(command, capture_output=True, check=True, timeout=60).stdout == b"in\n"
     assert not planted.canary.exists(), "the file that is there now is not read"
-    with pytest.raises(HostError, match="line 11: Match is not taken"):
+    with pytest.raises(HostError, match="line 11: Match may start a program"):
         ssh.run(address, "echo in")
 
 

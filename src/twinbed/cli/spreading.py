@@ -8,8 +8,8 @@ from twinbed import registry
 from twinbed.cli.on import is_insecure
 from twinbed.design.time import expense
 from twinbed.executor.cluster import cluster
+from twinbed.fleet.blocks import Looks
 from twinbed.fleet.controller import carry_out
-from twinbed.fleet.progress import Looks
 from twinbed.fleet.words import Asked
 from twinbed.lab import needs
 from twinbed.lab.study import Ending, Listener

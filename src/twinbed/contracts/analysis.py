@@ -1,9 +1,8 @@
-"""What an analysis is: one interface for the command line, the report, Python and export.
+"""The contract of an analysis: one interface for the command line, the report, Python and export.
 
-An analysis is a folder ``analyses/<name>/``: ``method.py`` computes and has the object ``analysis``,
-``result.py`` has the type of its result, ``words.py`` says it as a section of sentences and tables, ``draw.py`` makes its
-figures.  ``analyses/__init__.py`` lists the folders.  Siblings never import each other; what several share is in
-``observations``.
+An analysis is a folder ``analyses/<name>/``. Its ``method.py`` computes and has the object ``analysis``. Its ``result.py`` has
+the type of the result, ``words.py`` turns the result into a section of sentences and tables, and ``draw.py`` makes figures.
+``analyses/__init__.py`` lists the folders. Siblings never import each other; shared code is in ``observations``.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class NoSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """What the option of a yes or no is called where it says no; noted at the setting."""
+    """The name of a flag's option for no; noted at the setting."""
 
     name: str
 
@@ -82,59 +81,59 @@ class Judged(NoSettings):
 
 
 class Reported(Protocol):
-    """What every result has beside its own."""
+    """The fields that every result has."""
 
     @property
     def cautions(self) -> Sequence[Caution]:
-        """What the runs carried, and what speaks against the result."""
+        """Return the cautions of the runs and of the result."""
         ...
 
     @property
     def left_out(self) -> Mapping[str, int]:
-        """Reason -> number of runs, or of rows of a file, that are not in it."""
+        """Return the number of runs, or of rows of a file, that are not in the result, by reason."""
         ...
 
 
 class Analysis(ABC, Generic[ParamsT, ResultT]):
     """Tables in, a result out. ``ResultT`` is a frozen dataclass, ``ParamsT`` a frozen pydantic model.
 
-    Its command is made of it: the docstring of its class is the help, its params are the options."""
+    Its command derives from it: the docstring of its class is the help, its params are the options."""
 
     name: str
-    """That of its folder."""
+    """The name of its folder."""
     params: type[ParamsT]
     """The settings: their names, defaults and descriptions."""
     epilog: str = ""
-    """The last sentence of its help: which page of the manual says more."""
+    """The last sentence of its help: the page of the manual with more."""
     table_names: tuple[str, ...] = ()
-    """The keys of its tables; CSV is of the first where none is named."""
+    """The keys of its tables; CSV has the first by default."""
     is_against_a_reference: bool = False
-    """Whether its command takes --reference."""
+    """Its command takes --reference."""
     more: str = ""
-    """What --all shows beyond the rest, for its help; empty where a terminal shows everything."""
+    """The part that only --all shows, for its help; empty if a terminal shows everything."""
     is_in_reports: bool = False
-    """Whether the report of a study has it, by default settings."""
+    """The report of a study has it, with default settings."""
 
     @abstractmethod
     def run(self, source: Tables, params: ParamsT | None = None) -> ResultT:
         """Return the result for the tables of a study; None takes the defaults. Some analyses also take a Frame of
-        observations, which may be of a file. Raises TwinbedError where nothing can be said, and says why."""
+        observations, such as one from a file. Raises TwinbedError with the reason if there is no result."""
 
     def run_on(self, executor: Executor, source: Tables, params: ParamsT | None = None) -> ResultT:
-        """Return the same as ``run``. ``executor`` carries out what takes long, where the analysis has such tasks."""
+        """Return the same as ``run``. ``executor`` carries out long tasks if the analysis has any."""
         return self.run(source, params)
 
     @abstractmethod
     def section(self, result: ResultT) -> Section:
-        """Return what there is to say of a result. Every form of it follows from that."""
+        """Return a result as a section, from which every form follows."""
 
     def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
-        """Return title -> rows that have the same columns, for CSV, JSON and Python. Base units, None for missing."""
+        """Return rows by title, with the same columns in a table, for CSV, JSON and Python. Base units, None for missing."""
         tables = self.section(result).tables()
         return {each.key: each.rows() for each in tables if each.is_for_programs}
 
     def about(self, result: ResultT) -> Mapping[str, Json]:
-        """Return what JSON says of a result beside its tables."""
+        """Return the fields of a result's JSON in addition to its tables."""
         return {}
 
     def says_something(self, result: ResultT) -> bool:
@@ -142,17 +141,17 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         return True
 
     def exit_code(self, result: ResultT) -> int:
-        """Return that of its command."""
+        """Return the exit code of its command."""
         return exit_codes.DONE
 
     def sections(self, source: Tables) -> Sequence[Section]:
-        """Return what a report of these tables shows, by default settings, with the result's cautions and what it leaves out;
-        nothing where there is nothing to say."""
+        """Return the sections of a report of these tables, with default settings, the result's cautions and the runs left out;
+        none if there is no result."""
         if not self.is_in_reports:
             return ()
         try:
             result = self.run(source)
-        except TwinbedError:  # such as no packets in these results: nothing to say
+        except TwinbedError:  # such as no packets in these results
             return ()
         if not self.says_something(result):
             return ()
@@ -161,50 +160,52 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         return (replace(section, notes=tuple(dict.fromkeys(weighs))),)
 
     def files(self, source: Tables) -> Iterator[File]:
-        """Files for other programs, which ``twinbed export`` writes."""
+        """Return files for other programs, which ``twinbed export`` writes."""
         return iter(())
 
 
 class RowsAnalysis(Analysis[PlacedT, ResultT]):
-    """An analysis of results, or of a file that has a row an observation: its command takes ``RESULTS | FILE``. ``run`` takes a
-    Frame of observations (``observations/frame``) too, which is what a file gives."""
+    """An analysis of results, or of a file with one row per observation: its command takes ``RESULTS | FILE``. ``run`` also
+    takes a Frame of observations (``observations/frame``), which a file gives."""
 
     @abstractmethod
     def columns(self, params: PlacedT) -> tuple[str | None, Sequence[str] | None]:
-        """Return which columns it reads of a file: the response, and those that may explain it; None takes all others. Rows
-        without a value in one of them are left out. Raises TwinbedError where the params do not name what a file needs."""
+        """Return the columns that it reads of a file: the response, and those that may explain it (None: all others).
+
+        Rows without a value in one of them are left out. Raises TwinbedError if the params lack a column that a file needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TwoResults:
-    """Two results as one: runs of one are at another level of the factor ``by`` than those of the other."""
+    """Two results as one: their runs are at different levels of the factor ``by``."""
 
     tables: Tables
     by: str
     names: tuple[str, str]
     """The levels, in the order in which the results were given."""
     left_out: Sequence[str]
-    """What only one of both has, or where they do not agree; a sentence each."""
+    """Parts that only one has, or in which they differ; one sentence each."""
 
 
 class Inputs(Protocol):
-    """What the command line hands to an analysis' command (``click.pass_obj``): it opens results."""
+    """Opens results for an analysis' command, which gets it from the command line (``click.pass_obj``)."""
 
     @property
     def executor(self) -> Executor:
-        """The one that --on names."""
+        """Return the executor that --on names."""
         ...
 
     def is_results(self, source: Path) -> bool:
-        """Whether it is a results folder or an archive of one, rather than a file of rows."""
+        """Return whether a path is a results folder or its archive, rather than a file of rows."""
         ...
 
     def tables(self, results: Path, reference: str | None = None, *, all_settings: bool = False) -> Tables:
-        """The tables of results, brought up to date. ``reference`` is the testbed that others are held against; None takes the
-        study's. Runs that the study as it stands does not ask for are left out, but with ``all_settings``. Raises TwinbedError
-        where ``results`` are none, or have no such testbed."""
+        """Return the tables of results, brought up to date.
+
+        ``reference``: the testbed that others are compared with; None: the study's. Runs outside the present study are left out
+        unless ``all_settings``. Raises TwinbedError if ``results`` are none, or lack that testbed."""
         ...
 
     def side_by_side(self, one: Path, other: Path, *, all_settings: bool = False) -> TwoResults:
-        """The testbeds and cells that two results have in common. Raises TwinbedError where there are none."""
+        """Return the testbeds and cells that two results share. Raises TwinbedError if they share none."""
         ...

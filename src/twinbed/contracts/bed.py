@@ -12,7 +12,7 @@ from twinbed.model.caution import Caution
 from twinbed.model.json import Json
 
 Fact: TypeAlias = Json
-"""What a host says of itself: one value of its passport. None is what it does not say."""
+"""One value of a host's passport; None if the host does not report it."""
 Facts: TypeAlias = Mapping[str, Fact]
 
 
@@ -25,9 +25,9 @@ class Applied:
     asked: object
     found: object
     source: str
-    """The command whose output said so."""
+    """The command or file that gave the value found."""
     tolerance: float = 0.0
-    """Relative difference that is the system's own granularity, not a disagreement."""
+    """The relative difference that is only the system's granularity."""
 
     @property
     def agrees(self) -> bool:
@@ -49,21 +49,21 @@ def differences(applied: Iterable[Applied]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WakeUp:
-    """What waking a program takes on the CPUs of this machine that a run uses, measured before its workload."""
+    """The time to wake a program on the CPUs that a run uses, measured before its workload."""
 
     cpus: tuple[int, ...]
     kept_awake: bool
-    """Whether threads of the idle class keep all of them from being idle."""
+    """Threads of the idle class keep all of them awake."""
     apart_s: float
-    """From waking a thread on the server's CPUs until it runs, for one on the client's."""
+    """From waking a thread on the server's CPUs until it runs, seen from the client's CPUs."""
     together_s: float
-    """The same of two threads on one CPU: the part that has nothing to do with idle CPUs."""
+    """The same for two threads on one CPU: the part that idle CPUs do not cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bed:
-    """A testbed that is up: its hosts, with MACHINE where it has one; where instruments can be put; what was set and read
-    back; and what it is made of (place -> fact -> value)."""
+    """A testbed that is up: its hosts (and MACHINE if it has one), the targets of instruments, the settings read back, and the
+    passport (place to fact to value)."""
 
     hosts: Mapping[str, Host]
     addresses: Mapping[str, str]
@@ -72,11 +72,11 @@ class Bed:
     passport: Mapping[str, Facts]
     cautions: Sequence[Caution] = ()
     lab: str = ""
-    """The id of the lab it is in."""
+    """The id of its lab."""
     troubles: Callable[[], Sequence[str]] = tuple
-    """What has befallen hosts that spoils a run whether or not its programs noticed: a guest that ended, memory that ran out.
-    May be asked at any time."""
+    """Returns faults of hosts that spoil a run even if its programs did not notice: a guest that ended, memory that ran out.
+    Call it at any time."""
     at_end: Callable[[], Sequence[Caution]] = tuple
-    """What can only be told once the workload is over: links that went down, clocks that were stepped."""
+    """Returns cautions that are known only after the workload: links that went down, clocks that were stepped."""
     wake_up: WakeUp | None = None
-    """Of hosts that share this machine's CPUs; None where hosts are elsewhere."""
+    """For hosts that share this machine's CPUs; None if hosts are elsewhere."""

@@ -1,4 +1,4 @@
-"""One thing that preflight tried."""
+"""The results of preflight."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program that this machine must have: preflight runs it."""
+    """A program that this machine must have; preflight runs it."""
 
     argv: tuple[str, ...]
-    """Such as for its version; it must end with code 0."""
+    """A call, such as for its version, that must end with code 0."""
     mend: str
-    """How to get it."""
+    """The command that installs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that preflight tried: what, whether it works, what it found, and the command that would mend it."""
+    """One thing that preflight tried: what, whether it works, what it found, and the command that fixes it (``mend``)."""
 
     what: str
     works: bool
@@ -25,6 +25,6 @@ class Check:
     mend: str = ""
     required: bool = True
     group: str = ""
-    """What kind of thing it is, for a matrix of them; empty for what only one study asks."""
+    """Its row group in a matrix of checks; empty for a check of one study."""
     tried: bool = True
-    """False for what cannot be tried as things stand; it then counts as not working."""
+    """False if it cannot be tried at present; it then counts as not working."""

@@ -1,4 +1,4 @@
-"""What a driver is: a way to get hosts and links."""
+"""The contract of a driver, which makes hosts and links."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ P = TypeVar("P", bound=DriverParams, contravariant=True)
 
 
 class Leftover(Protocol):
-    """Something outside of this machine's labs that a dead controller has left behind."""
+    """Something outside this machine's labs that a dead controller has left behind."""
 
     @property
     def what(self) -> str:
-        """For readers: what it is, and where."""
+        """Return its description and place, for readers."""
         ...
 
     def remove(self) -> None:
-        """Raises HostError where it cannot be removed."""
+        """Remove it. Raises HostError if it cannot be removed."""
         ...
 
 
@@ -39,36 +39,38 @@ class Driver(Protocol[P]):
     summary: str
     """One line for readers."""
     also: ClassVar[tuple[str, ...]] = ()
-    """Other words by which it is looked for: who writes one is told the name."""
+    """Other names that users may write: an error then gives the right name."""
     in_lab: ClassVar[bool] = False
-    """Whether its hosts hang on the switches of a lab on this machine."""
+    """Its hosts are connected to the switches of a lab on this machine."""
     in_process: ClassVar[bool] = False
-    """Whether its hosts are no machines, but functions of this process: it needs neither privileges nor the image."""
+    """Its hosts are functions of this process, not machines: it needs neither privileges nor the image."""
 
     @abstractmethod
     def check(self, params: P) -> Sequence[Check]:
-        """What it needs of this machine or of others, each tried; nothing is changed."""
+        """Try everything that it needs of this machine or of others; nothing is changed."""
         ...
 
     @abstractmethod
     def up(self, params: P, topology: Topology, site: Site) -> AbstractContextManager[Bed]:
-        """The testbed, brought up, set and read back; taken down at the end. Raises HostError."""
+        """Bring the testbed up, set it and read it back; take it down at the end. Raises HostError."""
         ...
 
     def abilities(self, installed: Installed, *, boot: bool) -> Sequence[Check]:
-        """What of its offers works on this machine, each tried; empty for one that can do all or nothing.
-        ``boot``: also what takes long to try."""
+        """Try each of its abilities on this machine; empty for a driver that can do all or nothing.
+
+        ``boot``: also try abilities that take long."""
         return ()
 
     def check_programs(self, params: P, wanted: Mapping[str, Collection[str]]) -> Sequence[Check]:
-        """Whether hosts have what is started on them (host -> programs, by name or by path), where they may use programs of
-        their own in place of the image's."""
+        """Check that hosts with their own programs in place of the image's have all that a run starts on them.
+
+        ``wanted``: host to programs, by name or by path."""
         return ()
 
     def check_topology(self, topology: Topology) -> Sequence[Check]:
-        """What of the topology it cannot make; empty where it can make all. Nothing is tried."""
+        """Return the parts of the topology that it cannot make; empty if it can make all. Nothing is tried."""
         return ()
 
     def leftovers(self) -> Sequence[Leftover]:
-        """What dead controllers have left outside of this machine's labs."""
+        """Return the leftovers of dead controllers outside this machine's labs."""
         return ()

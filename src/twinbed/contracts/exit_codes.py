@@ -4,23 +4,23 @@ from __future__ import annotations
 
 DONE = 0
 SOME_FAILED = 1
-"""Some runs failed, or are left to do."""
+"""Some runs failed, or are still to do."""
 INPUT_CUT = 1
-"""A file ended in the middle; what is before that was read."""
+"""A file ended in the middle; the part before was read."""
 NOTHING_SHARED = 1
 """Two captures have no packet in common."""
 USAGE = 2
 """The command line or the study is wrong."""
 PREFLIGHT = 3
-"""Something that is needed is missing; nothing was changed."""
+"""Something needed is missing; nothing was changed."""
 DIFFERENT = 4
 """Compared, and some testbed differs from the reference."""
 INCONCLUSIVE = 5
-"""Compared, and the data do not settle it."""
+"""Compared, and the data cannot tell."""
 INTERRUPTED = 130
 """Stopped by the user (Ctrl-C), SIGTERM or SIGHUP; the same command goes on."""
 OUTPUT_GONE = 141
-"""Whoever read the output has gone, as after ``| head``: as of a program that SIGPIPE ended."""
+"""The reader of the output has gone, as after ``| head``: the code of a program that SIGPIPE ended."""
 
 TEXT = """\b
 Exit codes:

@@ -1,13 +1,13 @@
-"""What a plugin reads from the artifacts of a run."""
+"""The base of plugins that measure a run, and the result of reading their artifacts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from twinbed.metrics.metric import Value
+from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was read from artifacts: values, tables for deeper analyses, cautions."""
+    """Values, tables for deeper analyses, and cautions, read from artifacts."""
 
     values: Sequence[Value] = ()
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -36,3 +36,20 @@ def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     return pa.concat_tables(tables)
+
+
+class Measuring(Protocol):
+    """The attributes of every workload, instrument and background load."""
+
+    name: str
+    """Its name in study files."""
+    summary: str
+    """One line for readers."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Other names that users may write: an error then gives the right name."""
+    files: ClassVar[tuple[str, ...]] = ()
+    """Names of its artifacts, as shell patterns; for a folder in a host's artifacts the folder's name."""
+    raw: ClassVar[str] = ""
+    """Facts that only these files hold, for readers; without the files no analysis has them."""
+    metrics: Sequence[Metric]
+    """All metrics of which it may return values."""

@@ -1,8 +1,8 @@
-"""A format of files made elsewhere: how it is recognised, and how it is read.
+"""The contract of a format of files made elsewhere: how it is recognised and read.
 
-Each format is a ``Format``; ``registry.py`` lists them all.  Content decides which format a file has, never its name.  A value
-that cannot be read is None and its line a ``Diagnostic``; a doubt that a tool prints about its numbers is a caution; a text of
-another kind is a ``FormatError``, and nothing else is ever raised.
+Each format is a ``Format``; ``registry.py`` lists them all. Content decides which format a file has, never its name. A value
+that cannot be read is None, and its line a ``Diagnostic``. A tool's own warning about its numbers is a caution. A text of
+another kind is a ``FormatError``, the only error that a format raises.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Fact: TypeAlias = str | int | float | bool
 
 
 class FormatError(TwinbedError):
-    """A file is not what a format is, or nothing of it can be read. ``line`` counts from 1; None where there are no lines."""
+    """A file has another format, or nothing in it can be read. ``line`` counts from 1; None without lines."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason if line is None else f"line {line}: {reason}")
@@ -36,12 +36,12 @@ class FormatError(TwinbedError):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A part of a file that could not be read. ``line`` counts from 1; None where there are no lines."""
+    """A part of a file that could not be read. ``line`` counts from 1; None without lines."""
 
     text: str
     line: int | None = None
     harmless: bool = False
-    """True for text around the measurement, such as a log's, of which nothing is missing."""
+    """It is other text, such as a log's: no part of the measurement is missing."""
 
     def __str__(self) -> str:
         return self.text if self.line is None else f"line {self.line}: {self.text}"
@@ -49,18 +49,18 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """The run that a measurement belongs to, as far as its file says it."""
+    """The run of a measurement, if its file names it."""
 
     testbed: str = ""
-    """Empty where the file does not say it, but its path does."""
+    """Empty if only the path names it."""
     levels: Mapping[str, Level] = field(default_factory=dict)
     replicate: str | None = None
     known: bool = True
-    """False where the file should say it and it could not be read; a diagnostic says why. Such a measurement is of no run."""
+    """False if it should be there and could not be read, as a diagnostic reports: such a measurement has no run."""
 
     @property
     def key(self) -> str:
-        """The same for measurements of one run alone."""
+        """Return a text that only measurements of the same run share."""
         return json.dumps([self.testbed, dict(self.levels), self.replicate])
 
     def __str__(self) -> str:
@@ -71,24 +71,24 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The content of one measurement in a file. A file may hold several, one after another."""
+    """One measurement of a file, which may hold several."""
 
     values: Sequence[Value] = ()
-    """In base units. ``host`` is empty unless the file itself has several hosts."""
+    """In base units. ``host`` is empty unless the file distinguishes several."""
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
-    """Deeper rows, by the names that twinbed's own instruments and workloads give to such tables."""
+    """Deeper rows, by the table names of twinbed's own instruments and workloads."""
     cautions: Sequence[Caution] = ()
     diagnostics: Sequence[Diagnostic] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """Its circumstances: the tool's version, the kernel, protocol, streams, duration_s, mtu. A fact that differs between runs
-    and is no factor is a caution."""
+    and is no factor becomes a caution."""
     started_s: float | None = None
     """Seconds since the epoch."""
     resolution: Mapping[str, float] = field(default_factory=dict)
-    """Metric -> how far the file's rounding may have moved it. Two files of a run that differ by no more do not contradict each
-    other, and the finer is taken."""
+    """The largest rounding error of each metric. Two files of a run within it do not contradict each other, and the finer one
+    is taken."""
     run_key: RunKey | None = None
-    """None where the file does not say it: then its path does, or a manifest."""
+    """None if only the path or a manifest names the run."""
 
 
 class Source(Protocol):
@@ -98,20 +98,21 @@ class Source(Protocol):
     def path(self) -> Path: ...
     @property
     def name(self) -> str:
-        """As its owner knows it: for messages."""
+        """Return its name as its owner knows it, for messages."""
         ...
 
     def head(self) -> bytes:
-        """Its first 64 KiB, decompressed: all that recognising it may look at."""
+        """Return its first 64 KiB, decompressed; only these may be used to recognise it."""
         ...
 
     def content(self) -> bytes:
-        """All of it, decompressed. Raises FormatError where that is more than memory should hold, or damaged at its start."""
+        """Return all of it, decompressed. Raises FormatError if it is too large for memory, or damaged at its start."""
         ...
 
     def text(self) -> str:
-        """All of it as text: UTF-8 or UTF-16 by its mark, other bytes replaced, line ends as ``\\n``, no terminal colours, no
-        ``[STDOUT]`` before lines, nor what else a harness writes before each of them."""
+        """Return it as text: UTF-8 or UTF-16 by its mark, other bytes replaced, line ends as ``\\n``.
+
+        Terminal colours, ``[STDOUT]`` and other prefixes that a harness writes before each line are removed."""
         ...
 
 
@@ -120,16 +121,16 @@ class Format:
     """A kind of file: how it is recognised, and how it is read."""
 
     name: str
-    """Of the tool and what it writes, such as ``iperf3-json``."""
+    """The tool and its output, such as ``iperf3-json``."""
     summary: str
     metrics: Sequence[Metric]
-    """All that its values may be of, declared as twinbed's own plugins declare them where they have the same."""
+    """All metrics of its values, declared as in twinbed's own plugins if these have them."""
     recognises: Callable[[bytes], object]
     """True for the first bytes of such a file, and of no other format's; raises nothing."""
     read: Callable[[Source, Document], Sequence[Measurement]]
-    """Returns the measurements of a file, at least one. The second argument is what a manifest says of such files; most formats
-    take no options. Raises FormatError."""
+    """Returns the measurements of a file, at least one. The second argument: a manifest's options for such files; most formats
+    have none. Raises FormatError."""
     work: str = ""
-    """The metric that counts the work done, for effects divided by it; empty for what only measures beside a workload."""
+    """The metric that counts the work done, by which effects are divided; empty for a tool that makes no load."""
     rate: str = ""
-    """The metric that says how fast; empty likewise."""
+    """The metric of speed; empty likewise."""

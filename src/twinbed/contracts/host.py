@@ -1,4 +1,4 @@
-"""A host of a testbed, and a program that runs on it: what the lab may ask of any of them, whatever makes it."""
+"""The contract of a testbed's host and of a program on it, the same for all drivers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from twinbed.model.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a program on a host ended; times are on that host's monotonic clock."""
+    """The end of a program on a host; times are on that host's monotonic clock."""
 
     code: int | None
     signal: int | None
     stdout: bytes
     stderr: bytes
     usage: Usage | None
-    """None of a program that is no process."""
+    """None for a program that is no process."""
     max_rss_bytes: int
     started_monotonic_s: float
-    """When it had become the program that it is; of one that was held, when it was let go."""
+    """When the program was executed; for a held program, when it was released."""
     ended_monotonic_s: float
 
     @property
@@ -42,14 +42,14 @@ class Exit:
 class Program(Protocol):
     """A program that was started on a host.
 
-    Every method raises HostError where the host is lost, and LimitExceeded after its time limit.
+    Every method raises HostError if the host is lost, and LimitExceeded after its time limit.
     """
 
     host: str
     """The host's name."""
     argv: tuple[str, ...]
     stdout: bytearray
-    """What it has written so far."""
+    """Its output so far."""
     stderr: bytearray
 
     changed: Condition
@@ -59,49 +59,49 @@ class Program(Protocol):
     def ended(self) -> bool: ...
 
     def started(self, limit_s: float = ...) -> int:
-        """Its process id on the host, once it is the program that it is, held or not. Raises HostError where it cannot be."""
+        """Wait until it is executed, held or not, and return its process id on the host. Raises HostError if it cannot be."""
         ...
 
     def release(self, at_s: float) -> None:
-        """Starts a held program at a moment on the host's monotonic clock; at once where that has passed."""
+        """Start a held program at a moment of the host's monotonic clock, or at once if it has passed."""
         ...
 
     def says(self, text: bytes | Callable[[bytes], bool], limit_s: float) -> None:
-        """Waits until its output has ``text``, or satisfies it. Raises ProgramFailed where it ends before."""
+        """Wait until its output has ``text``, or satisfies it. Raises ProgramFailed if it ends before."""
         ...
 
     def usage(self) -> Usage | None:
-        """What it has used so far; None of a program that is no process. Raises HostError where it has ended.
+        """Return its usage so far; None for a program that is no process. Raises HostError if it has ended.
 
-        A thread that has ended, or a process that was waited for, leaves its context switches to the program's end."""
+        Context switches of ended threads and of processes that were waited for are counted only at the program's end."""
         ...
 
     def signal(self, number: int, *, group: bool = ...) -> None:
-        """Sends a signal to it, by default to its whole process group; nothing happens to one that has ended."""
+        """Send a signal to it, by default to its whole process group. Do nothing if it has ended."""
         ...
 
     def wait(self, limit_s: float) -> Exit: ...
 
 
 class Host(Protocol):
-    """A host. Paths are the host's own; every method raises HostError where the host is lost."""
+    """A host. Paths are the host's own; every method raises HostError if the host is lost."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def artifacts(self) -> str:
-        """The folder on it whose files are collected into the run folder."""
+        """Return the folder on the host whose files are collected into the run folder."""
         ...
 
     @property
     def bin(self) -> str:
-        """Where twinbed's own programs are on it."""
+        """Return the folder of twinbed's own programs on the host."""
         ...
 
     @property
     def lost(self) -> bool:
-        """Whether it can no longer be asked anything."""
+        """Return whether the host can no longer be reached."""
         ...
 
     def start(
@@ -114,11 +114,11 @@ class Host(Protocol):
         cwd: str | None = ...,
         held: bool = ...,
     ) -> Program:
-        """Starts a program. ``held``: it is brought up, and waits before its first instruction until it is released."""
+        """Start a program. ``held``: it waits before its first instruction until it is released."""
         ...
 
     def run(self, argv: Sequence[str], *, stdin: bytes = ..., limit_s: float = ..., check: bool = ...) -> Exit:
-        """Runs a program to its end. Raises ProgramFailed unless it ends with code 0 or ``check`` is false."""
+        """Run a program to its end. Raises ProgramFailed unless it ends with code 0 or ``check`` is false."""
         ...
 
     def read(self, path: str, *, limit_s: float = ...) -> bytes: ...
@@ -126,23 +126,23 @@ class Host(Protocol):
     def write(self, path: str, content: bytes, *, mode: int | None = ..., limit_s: float = ...) -> None: ...
 
     def listening(self, port: int, limit_s: float) -> float:
-        """Waits until a TCP port is listened on; returns the seconds waited."""
+        """Wait until a program listens on a TCP port, and return the seconds waited."""
         ...
 
     def reaches(self, address: str, limit_s: float) -> bool:
-        """Return whether another host's TCP answers within the limit, be it by a refusal."""
+        """Return whether another host's TCP answers within the limit; a refusal is an answer."""
         ...
 
     def ping(self, limit_s: float = ...) -> Mapping[str, float]:
-        """The host's clocks (``monotonic_s``, ...), with this machine's clock before and after (``sent_s``, ``received_s``)."""
+        """Return the host's clocks (``monotonic_s``, ...), and this machine's before and after (``sent_s``, ``received_s``)."""
         ...
 
     def monotonic_ahead_s(self) -> float:
-        """How far its monotonic clock is ahead of this machine's, known to half of what a ping takes."""
+        """Return how far its monotonic clock is ahead of this machine's, to within half the time of a ping."""
         ...
 
     def collect(self, to: Path, *, limit_s: float = ...) -> None:
-        """Brings the files of ``artifacts`` to the folder ``to`` of this machine."""
+        """Copy the files of ``artifacts`` to the folder ``to`` of this machine."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Settings of a host that every driver which makes hosts offers."""
+"""Settings of hosts, the same for all drivers that make hosts."""
 
 from __future__ import annotations
 
@@ -14,60 +14,62 @@ OnOff = Literal["on", "off"]
 Cpus = Literal["auto", "shared", "none"]
 Idle = Literal["normal", "busy"]
 TOGETHER = ("sg", "tso", "gso", "gro")
-"""What ``offload`` sets."""
+"""The features that ``offload`` sets."""
 OFFLOADS = (*TOGETHER, "rx", "tx")
-"""Each by ethtool's short name."""
+"""Features by ethtool's short names."""
 BUFFERS = {"tcp_rmem": (4096, 131_072, 6 * 2**20), "tcp_wmem": (4096, 16_384, 4 * 2**20)}
-"""Least, first and most bytes of a TCP socket's buffers on every host. A kernel works out the most from its free memory (a
-128th, tcp_init) and stops at these, newer ones at 32 MiB to receive: a guest of 192 MiB has 1 MiB, which shows in the scale of
-the windows in every SYN. The most is a ceiling, not memory taken: all sockets of a kernel together stay below tcp_mem."""
+"""Smallest, initial and largest bytes of a TCP socket's buffers on every host.
+
+A kernel derives the largest from its free memory (a 128th, tcp_init), up to these values; newer kernels use 32 MiB to receive.
+A guest of 192 MiB would have 1 MiB, which shows in the window scale of every SYN. The largest is a ceiling, not memory taken:
+all sockets of a kernel together stay below tcp_mem."""
 
 
 class HostSettings(DriverParams):
-    """Drivers add their own fields to these."""
+    """Settings to which drivers add their own."""
 
     cpus: Cpus = Field(
         "auto",
-        description="auto pins every host to CPUs of its own as far as there are any; shared pins each client to its server's; "
-        "none leaves it to the scheduler",
+        description="auto: each host has CPUs of its own, if there are enough; shared: each client has its server's CPUs; "
+        "none: the scheduler decides",
     )
     offload: OnOff | None = Field(
-        None, description="sg, tso, gso and gro of the hosts' NICs, together; null leaves what the driver sets"
+        None, description="sg, tso, gso and gro of the hosts' NICs together; null: the driver's defaults"
     )
     sg: OnOff | None = Field(None, description="scatter-gather alone")
     tso: OnOff | None = Field(None, description="TCP segmentation offload alone")
     gso: OnOff | None = Field(None, description="generic segmentation offload alone")
     gro: OnOff | None = Field(None, description="generic receive offload alone")
-    rx: OnOff | None = Field(None, description="checksums of received packets checked by the NIC")
-    tx: OnOff | None = Field(None, description="checksums of sent packets made by the NIC")
+    rx: OnOff | None = Field(None, description="the NIC checks the checksums of received packets")
+    tx: OnOff | None = Field(None, description="the NIC computes the checksums of sent packets")
     coalescing: OnOff | None = Field(
         None,
-        description="off: the NIC interrupts at once, not after a while for several packets; on: as its driver has it; "
-        "null: as it is; guests with e1000 or e1000e have it, and hosts whose NIC's driver does",
+        description="off: the NIC interrupts at once, not after several packets; on: the driver's default; null: unchanged; "
+        "for guests with e1000 or e1000e, and for hosts whose NIC driver can set it",
     )
     congestion_control: str | None = Field(
         None,
         pattern="^[a-z_0-9]+$",
         examples=["reno"],
-        description="TCP's on every host; null leaves each kernel its own; reno is the one that every host may be given",
+        description="TCP's congestion control on every host; null: each kernel's default; every host can use reno",
     )
-    autocorking: OnOff | None = Field(None, description="whether TCP joins small writes while packets wait to be sent")
+    autocorking: OnOff | None = Field(None, description="TCP joins small writes while packets wait to be sent")
     quickack: OnOff | None = Field(
         None,
-        description="on: acknowledgements are never delayed (quickack of the hosts' routes); null: as it is, which is off",
+        description="on: acknowledgements are never delayed (quickack of the hosts' routes); null: unchanged, which is off",
     )
     initial_window: int | None = Field(
         None,
         ge=1,
         le=1000,
         examples=[10, 4],
-        description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); null: as it is, "
-        "which is 10",
+        description="segments that TCP sends before the first acknowledgement (initcwnd of the hosts' routes); "
+        "null: unchanged, which is 10",
     )
     buffers: Literal["alike", "native"] = Field(
         "alike",
-        description="alike: TCP's buffers grow as far on every host (6 MiB to receive, 4 MiB to send); native: as far as each "
-        "kernel lets them, which depends on its version and its memory",
+        description="alike: TCP's buffers have the same limits on every host (6 MiB to receive, 4 MiB to send); native: each "
+        "kernel's own limits, which depend on its version and memory",
     )
     receive_buffer: Size | None = Field(
         None,
@@ -88,20 +90,20 @@ class HostSettings(DriverParams):
     def _once(self) -> HostSettings:
         alone = [name for name in TOGETHER if getattr(self, name) is not None]
         if self.offload is not None and alone:
-            raise ValueError(f"offload sets {', '.join(alone)} too: give offload, or each of them, but not both")
+            raise ValueError(f"offload also sets {', '.join(alone)}: set offload or each of these, not both")
         return self
 
     def offloads(self) -> dict[str, OnOff]:
-        """What is asked of the NIC, by ethtool's short names; what is left as it is found is not in it."""
+        """Return the features to set on the NIC, by ethtool's short names, without those that stay unchanged."""
         asked = {name: getattr(self, name) or (self.offload if name in TOGETHER else None) for name in OFFLOADS}
         return {name: value for name, value in asked.items() if value is not None}
 
     def moderation(self) -> OnOff | None:
-        """What is asked of coalescing by the NIC's driver."""
+        """Return the coalescing to set in the NIC's driver."""
         return self.coalescing
 
     def sysctls(self) -> dict[str, str]:
-        """What is asked of the kernel's TCP, by path below /proc/sys."""
+        """Return the settings of the kernel's TCP by path below /proc/sys."""
         asked: dict[str, str] = {}
         if self.congestion_control:
             asked["net/ipv4/tcp_congestion_control"] = self.congestion_control
@@ -116,12 +118,12 @@ class HostSettings(DriverParams):
 
 
 class LabHostSettings(HostSettings):
-    """Those of drivers that make the hosts' NICs themselves."""
+    """Settings of drivers that make the hosts' NICs themselves."""
 
     idle: Idle = Field(
         "normal",
-        description="busy keeps the CPUs of hosts awake while a run lasts, by a thread of the idle scheduling class on each; "
-        "normal lets them stop when they are idle",
+        description="busy: a thread of the idle scheduling class keeps each CPU of the hosts awake during a run; "
+        "normal: idle CPUs may stop",
     )
     mac_prefix: str | None = Field(
         None,
@@ -132,7 +134,7 @@ class LabHostSettings(HostSettings):
 
 
 def share_cpus(wanted: Sequence[int], available: Sequence[int]) -> list[tuple[int, ...]]:
-    """As many CPUs for each host as it wants, in turn; CPUs are shared only when there are fewer than are wanted.
+    """Give each host in turn as many CPUs as it wants; hosts share CPUs only if there are too few.
 
     >>> share_cpus([1, 1], (0, 1))
     [(0,), (1,)]
@@ -141,7 +143,7 @@ def share_cpus(wanted: Sequence[int], available: Sequence[int]) -> list[tuple[in
     """
     result: list[tuple[int, ...]] = []
     first = 0
-    for each in wanted:
-        result.append(tuple(sorted({available[(first + i) % len(available)] for i in range(each)})))
-        first += each
+    for count in wanted:
+        result.append(tuple(sorted({available[(first + i) % len(available)] for i in range(count)})))
+        first += count
     return result

@@ -1,4 +1,4 @@
-"""The plugins of this twinbed by their names, as the lab and extraction are handed them.  ``registry`` lists them."""
+"""The plugins of this twinbed by name, for the lab and for extraction. ``registry`` lists them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from twinbed.contracts.driver import Driver
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.workload import Workload
 
-# Each plugin takes params of its own class. The settings of a run were validated by that class, so that a plugin that is called
-# with the params of a run is handed what it takes.
+# Each plugin takes params of its own class. That class has validated the settings of a run, so a plugin that is called with the
+# params of a run gets the right type.
 AnyDriver: TypeAlias = Driver[Any]
 AnyWorkload: TypeAlias = Workload[Any]
 AnyInstrument: TypeAlias = Instrument[Any]
 AnyBackground: TypeAlias = Background[Any]
 AnyAnalysis: TypeAlias = Analysis[Any, Any]
-"""Likewise of its own params, and with a result of its own."""
+"""Likewise with its own params and result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """Name -> plugin."""
+    """Plugins by name."""
 
     drivers: Mapping[str, AnyDriver]
     workloads: Mapping[str, AnyWorkload]
@@ -33,5 +33,5 @@ class Plugins:
 
     @property
     def accompanying(self) -> Mapping[str, AnyInstrument | AnyBackground]:
-        """All that measures beside the workload."""
+        """Return all instruments and background loads."""
         return {**self.instruments, **self.backgrounds}

@@ -1,4 +1,4 @@
-"""Where a testbed is put up: what drivers need to know of this machine and of the run."""
+"""The site of a testbed: facts about this machine and the run that drivers need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twinbed.model.image import Image
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What every testbed is made from: the program that is put on hosts, and the image."""
+    """The parts of every testbed: the program for hosts, and the image."""
 
     probe: Path
     image: Image
@@ -19,8 +19,8 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """``run`` is the run's id; ``artifacts`` its folder of artifacts, one folder in it a place; ``cpus`` those that this
-    process may use; ``seed`` the study's."""
+    """``run``: the run's id. ``artifacts``: its folder of artifacts, with a folder for each place. ``cpus``: those that this
+    process may use. ``seed``: the study's."""
 
     run: str
     probe: Path
@@ -29,9 +29,9 @@ class Site:
     cpus: tuple[int, ...]
     seed: int = 0
     programs: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """What the run starts on hosts (host -> programs), for drivers whose hosts can be asked only once they are up."""
+    """The programs that the run starts on each host, for drivers whose hosts can be checked only once they are up."""
     real_root: Collection[str] = ()
-    """Hosts on which the run starts what needs the machine's own root (``Command.real_root``)."""
+    """Hosts on which the run starts programs that need the machine's own root (``Command.real_root``)."""
 
     def place(self, name: str) -> Path:
         folder = self.artifacts / name

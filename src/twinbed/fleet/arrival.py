@@ -1,6 +1,6 @@
-"""A run's files on their way from the machine that made it: what is asked for, written, and held against its digests.
+"""A run's files on their way from the machine that made it: asked for in batches, written, and compared with their digests.
 
-Nothing that a machine sends is believed: names lead nowhere but into the run's folder, and all of it is what was said, or none.
+Nothing that a machine sends is trusted: names lead only into the run's folder, and a run with any difference is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from twinbed.model.record import Record
 from twinbed.study.run import Run
 
 _PIECES_BYTES = 8 * 2**20
-"""Fetched at once."""
+"""The bytes fetched at once."""
 _MOST_FILES = 100_000
 _DEPTH = 20
 _MOST_FACTS = 50
@@ -27,21 +27,23 @@ _MOST_TEXT = 1000
 
 
 def checked_offer(offered: Offered, address: str) -> Offered:
-    """What a machine says of itself is short. Raises HostError."""
+    """Check a machine's report of itself, which must be short. Raises HostError."""
     plain_name(offered.machine, address)
-    texts = [offered.image, *offered.facts, *(each for each in offered.facts.values() if isinstance(each, str))]
+    texts = [offered.image, *offered.facts, *(value for value in offered.facts.values() if isinstance(value, str))]
     if len(offered.facts) > _MOST_FACTS or any(len(text) > _MOST_TEXT for text in texts):
-        raise HostError(f"{address}: it says more of itself than {_MOST_FACTS} facts of {_MOST_TEXT} characters")
+        raise HostError(f"{address}: it reports more than {_MOST_FACTS} facts of {_MOST_TEXT} characters about itself")
     return offered
 
 
 def checked(made: Made, run: Run, folder: Path, machine: str) -> Made:
-    """What a machine says of the run that it was asked for: names are plain, and of files alone; there are not too many, and
-    half of what is free in ``folder`` has room for them. Raises HostError."""
+    """Check a machine's report of a run. Raises HostError.
+
+    Names must be plain and of files alone, there must not be too many, and they must fit into half of the free space of
+    ``folder``."""
     if made.run != run.id:
         raise HostError(f"{machine}: it was asked for run {run.id}, and made {made.run[:80]!r}")
     if len(made.files) > _MOST_FILES or any(file.bytes < 0 for file in made.files.values()):
-        raise HostError(f"{machine}: run {run.id} has {len(made.files):,} files, or one of less than nothing")
+        raise HostError(f"{machine}: run {run.id} has {len(made.files):,} files, or one with a negative size")
     folders = {str(parent) for path in made.files for parent in PurePosixPath(path).parents}
     for path in made.files:
         for part in path.split("/"):
@@ -55,9 +57,9 @@ def checked(made: Made, run: Run, folder: Path, machine: str) -> Made:
 
 
 def pieces_of(content: bytes, pieces: Sequence[Piece], machine: str) -> Iterator[tuple[Piece, bytes]]:
-    """Each with its bytes, of those that came. Raises HostError."""
+    """Yield each piece with its bytes. Raises HostError."""
     if len(content) != sum(piece.bytes for piece in pieces):
-        raise HostError(f"{machine}: {pieces[0].path} and what comes after it have other bytes than they had")
+        raise HostError(f"{machine}: {pieces[0].path} and files after it changed their sizes since the run")
     at = 0
     for piece in pieces:
         yield piece, content[at : at + piece.bytes]
@@ -65,15 +67,15 @@ def pieces_of(content: bytes, pieces: Sequence[Piece], machine: str) -> Iterator
 
 
 def link_check(made: Made, machine: str) -> LinkCheck | None:
-    """Of the run's cell. Raises HostError."""
+    """Read the check of links of the run's cell. Raises HostError."""
     try:
         return None if made.link_check is None else LinkCheck.from_json(document(parsed(made.link_check)))
     except WRONG as error:
-        raise HostError(f"{machine}: its check of links is none: {why(error)[:300]}") from None
+        raise HostError(f"{machine}: its check of links cannot be read: {why(error)[:300]}") from None
 
 
 def batches(made: Made) -> Iterator[tuple[Piece, ...]]:
-    """What is asked for at once, file after file."""
+    """Yield the pieces to ask for at once, file after file."""
     batch: list[Piece] = []
     room = _PIECES_BYTES
     for path, file in made.files.items():
@@ -92,7 +94,8 @@ def batches(made: Made) -> Iterator[tuple[Piece, ...]]:
 
 
 def write(folder: Path, piece: Piece, content: bytes, machine: str) -> None:
-    """``folder`` is written by this process alone. Names are the machine's: they lead nowhere else. Raises HostError."""
+    """Write a piece below ``folder``, which only this process writes. The machine's names cannot lead elsewhere. Raises
+    HostError."""
     path = folder.joinpath(*(plain_name(part, machine) for part in piece.path.split("/")))
     path.parent.mkdir(parents=True, exist_ok=True)
     if piece.start:
@@ -105,16 +108,16 @@ def write(folder: Path, piece: Piece, content: bytes, machine: str) -> None:
 
 
 def hold_to(folder: Path, made: Made, run: Run, machine: str) -> None:
-    """Holds what came against what the machine said of it when the run was made. Raises HostError."""
-    for path, said in made.files.items():
+    """Compare the files that came with the machine's report of the run. Raises HostError."""
+    for path, reported in made.files.items():
         with (folder / path).open("rb") as file:
-            if hashlib.file_digest(file, "blake2b").hexdigest() != said.digest:
-                raise HostError(f"{machine}: {path} of run {run.id} is not what it was there")
+            if hashlib.file_digest(file, "blake2b").hexdigest() != reported.digest:
+                raise HostError(f"{machine}: {path} of run {run.id} differs from the file when the run was made")
     try:
         record = Record.from_json(document(parsed((folder / "run.json").read_bytes())))
-        told = {artifact["path"]: artifact["bytes"] for artifact in record.artifacts}
+        recorded = {artifact["path"]: artifact["bytes"] for artifact in record.artifacts}
     except (OSError, *WRONG) as error:
         raise HostError(f"{machine}: run {run.id} has no record: {why(error)[:300]}") from None
-    have = {path: file.bytes for path, file in made.files.items() if path.startswith("artifacts/")}
-    if (record.id, record.machine, record.status) != (run.id, machine, made.status) or told != have:
-        raise HostError(f"{machine}: what it sent is not run {run.id}")
+    sizes = {path: file.bytes for path, file in made.files.items() if path.startswith("artifacts/")}
+    if (record.id, record.machine, record.status) != (run.id, machine, made.status) or recorded != sizes:
+        raise HostError(f"{machine}: the files that it sent are not those of run {run.id}")

@@ -1,7 +1,7 @@
 """The loop over a fleet's machines: each makes whole blocks, run by run, and its runs are fetched before it begins the next.
 
-A task belongs to one worker: dask's own ways of doing a lost one again are of no use for runs, which must not be made twice.
-When a machine is gone, its block waits for it for a while, and is then begun again elsewhere.
+A task belongs to one worker: dask's own repetition of lost tasks is of no use for runs, which must not be made twice. When a
+machine is gone, its block waits for a while, and then starts again elsewhere.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.executor.cluster import ANSWER_S, Cluster
 from twinbed.fleet import member
 from twinbed.fleet.arrival import batches, checked, checked_offer, hold_to, link_check, pieces_of, write
-from twinbed.fleet.blocks import Block, Blocks
+from twinbed.fleet.blocks import Block, Blocks, Looks, Progress
 from twinbed.fleet.peers import Peers
-from twinbed.fleet.progress import Looks, Progress
 from twinbed.fleet.words import Asked, Fetched, Made, Offered, Ordered, Wanted
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import plain_name
@@ -42,12 +41,12 @@ if TYPE_CHECKING:
 
 RESOURCE = "lab"
 AWAY_S = 30.0
-"""So long a machine that is gone is waited for before its block is begun again elsewhere."""
+"""How long a block waits for a machine that is gone, before it starts again elsewhere."""
 _TICK_S = 0.5
 
 
 class NoMachine(TwinbedError):
-    """No machine of the fleet can make the runs that are left."""
+    """No machine of the fleet can make the remaining runs."""
 
     exit_code = codes.PREFLIGHT
 
@@ -60,7 +59,7 @@ class _Task:
 
 
 _Steps = Generator[_Task, object, None]
-"""Asks for tasks, and is sent what they came to; what a task raised is thrown into it."""
+"""Yields tasks and is sent their results; the error of a task is thrown into it."""
 
 
 @dataclass(slots=True)
@@ -70,7 +69,7 @@ class _Member:
     steps: _Steps | None = None
     future: Future[bytes] | None = None
     task: _Task | None = None
-    """What it does."""
+    """Its present task."""
     left_out: str = ""
 
     @property
@@ -80,20 +79,20 @@ class _Member:
 
 @dataclass(slots=True)
 class _Notes:
-    """fleet.json."""
+    """The content of fleet.json."""
 
     folder: Folder
     id: str
     machines: dict[str, dict[str, object]]
     image: str = ""
-    """The digest of the one that all of them have."""
+    """The digest of the image that all machines have."""
 
     @classmethod
     def of(cls, folder: Folder) -> _Notes:
         try:
             kept = document(parsed(folder.tree.read(FLEET)))
             given = value_of(kept, "machines", named(document))
-            machines: dict[str, dict[str, object]] = {name: dict(about) for name, about in given.items()}
+            machines: dict[str, dict[str, object]] = {name: dict(facts) for name, facts in given.items()}
             return cls(folder, plain_name(value_of(kept, "id", text), FLEET), machines, value_of(kept, "image", text))
         except (OSError, *WRONG, HostError):
             return cls(folder, secrets.token_hex(8), {})
@@ -116,12 +115,13 @@ def carry_out(
     looks: Looks | None = None,
     on_made: Callable[[str], None] = lambda run: None,
 ) -> Ending:
-    """Make the runs that are missing on the cluster's machines, into ``folder``, which the caller has locked.
+    """Make the missing runs on the cluster's machines, into ``folder``, which the caller has locked.
 
-    ``ask`` makes what machines are asked first, of the results' identity and the runs. ``looks``: of a study that ends as soon
-    as it is decided; no block after the next look is begun before it was taken, so that what is decided, and with how many
-    blocks, is as on one machine. Other options are as of ``lab.study``.
-    Raises NoMachine where none can make them, and NoExecutor where the scheduler is lost: complete runs are kept.
+    ``ask`` makes the first question to machines from the results' identity and the runs. ``looks``: the interim analyses of a
+    study that ends as soon as it is decided. No block after the next interim analysis starts before it, so that the decision,
+    and its number of blocks, are as on one machine. Other options are as for ``lab.study``.
+
+    Raises NoMachine if no machine can make the runs, and NoExecutor if the scheduler is lost: complete runs are kept.
     """
     folder.write("study.yaml", study.source)
     wanted = chosen(runs, only)
@@ -167,7 +167,7 @@ class _Loop:
     stopped: bool = False
     members: dict[str, _Member] = field(default_factory=dict)
     seen_s: dict[str, float] = field(default_factory=dict)
-    """When each machine was there last."""
+    """When each machine was last present."""
     ended: SimpleQueue[tuple[_Member, Future[bytes]]] = field(default_factory=SimpleQueue)
 
     @property
@@ -180,143 +180,149 @@ class _Loop:
         while not self.progress.ended and not self.stopped:
             self._give_work(began)
             if not any(each.busy for each in self.members.values()) and time.monotonic() - began > ANSWER_S:
-                self._nobody()
+                self._refuse_if_nobody_works()
             with contextlib.suppress(Empty):
-                one, future = self.ended.get(timeout=_TICK_S)
-                if one.future is future:
-                    one.future = None
-                    self._go_on(one, future)
+                worker, future = self.ended.get(timeout=_TICK_S)
+                if worker.future is future:
+                    worker.future = None
+                    self._go_on(worker, future)
             if time.monotonic() - looked > _TICK_S:
                 self._look()
                 looked = time.monotonic()
 
     def _look(self) -> None:
-        """Who is there."""
+        """Find out which workers have come and gone."""
         offered = self._offered()
         for address in [address for address in self.members if address not in offered]:
-            one = self.members.pop(address)
-            if one.name:
-                self._away(one, "its worker is gone")
-        for one in self._joined():
-            self.seen_s[one.name] = time.monotonic()
+            gone = self.members.pop(address)
+            if gone.name:
+                self._away(gone, "its worker is gone")
+        for present in self._joined():
+            self.seen_s[present.name] = time.monotonic()
         for address in sorted(offered.keys() - self.members.keys()):
-            self.members[address] = one = _Member(address)
+            self.members[address] = new = _Member(address)
             if not offered[address].get(RESOURCE):
-                one.left_out = f"its worker offers no {RESOURCE}"
+                new.left_out = f"its worker offers no {RESOURCE}"
             else:
-                self._begin(one, self._prepare(one))
+                self._begin(new, self._prepare(new))
 
     def _offered(self) -> Mapping[str, Mapping[str, float]]:
-        """Address of a worker -> its resources, where it is new. Raises NoExecutor where the scheduler is lost, which the
-        client's status may tell a moment later only."""
-        lost = self.cluster.lost("complete runs are kept, and machines keep what they made meanwhile")
+        """Return the workers by address, and the resources of new ones. Raises NoExecutor if the scheduler is lost, which the
+        client's status may show a moment later."""
+        lost = self.cluster.lost("complete runs are kept, and machines keep the runs that they made meanwhile")
         if not self.cluster.there:
             raise lost
-        there = self.cluster.threads()
-        about = self.cluster.resources() if there.keys() - self.members.keys() else {}
-        return {address: about.get(address, {}) for address in there}
+        present = self.cluster.threads()
+        resources = self.cluster.resources() if present.keys() - self.members.keys() else {}
+        return {address: resources.get(address, {}) for address in present}
 
-    def _away(self, one: _Member, reason: str) -> None:
-        if one.future is not None:
-            self.cluster.client.cancel([one.future], force=True)
-            one.future = None
-        if one.steps is not None:
-            one.steps.close()
-        self.blocks.give_back(one.name)
-        self.folder.log({"machine": one.name, "left": reason})
-        self.listener(MachineLeft(one.name, reason, sum(1 for _ in self._joined())))
+    def _away(self, worker: _Member, reason: str) -> None:
+        if worker.future is not None:
+            self.cluster.client.cancel([worker.future], force=True)
+            worker.future = None
+        if worker.steps is not None:
+            worker.steps.close()
+        self.blocks.give_back(worker.name)
+        self.folder.log({"machine": worker.name, "left": reason})
+        self.listener(MachineLeft(worker.name, reason, sum(1 for _ in self._joined())))
 
     def _joined(self) -> Iterator[_Member]:
         return (each for each in self.members.values() if each.name and not each.left_out)
 
-    def _begin(self, one: _Member, steps: _Steps) -> None:
-        one.steps = steps
-        self._submit(one, next(steps))
+    def _begin(self, worker: _Member, steps: _Steps) -> None:
+        worker.steps = steps
+        self._submit(worker, next(steps))
 
-    def _submit(self, one: _Member, task: _Task) -> None:
+    def _submit(self, worker: _Member, task: _Task) -> None:
         function = cast(Callable[[object], object], task.function)
         future = self.cluster.submit(
-            function, task.argument, workers=[one.address], resources={RESOURCE: 1} if task.of_the_lab else None
+            function, task.argument, workers=[worker.address], resources={RESOURCE: 1} if task.of_the_lab else None
         )
-        one.future, one.task = future, task
-        future.add_done_callback(lambda done: self.ended.put((one, done)))
+        worker.future, worker.task = future, task
+        future.add_done_callback(lambda done: self.ended.put((worker, done)))
 
-    def _go_on(self, one: _Member, future: Future[bytes]) -> None:
-        """Hands the outcome of a task to the steps that asked for it, and asks for the next one."""
-        assert one.steps is not None and one.task is not None
+    def _go_on(self, worker: _Member, future: Future[bytes]) -> None:
+        """Hand the outcome of a task to its steps, and submit their next task."""
+        assert worker.steps is not None and worker.task is not None
         raised: Exception | None = None
         try:
             try:
-                outcome = self.cluster.value(future, one.task.function, one.name or one.address)
+                outcome = self.cluster.value(future, worker.task.function, worker.name or worker.address)
             except Exception as error:  # noqa: BLE001 - whatever a machine raises, the steps clean up after it
                 raised = error
-                task = one.steps.throw(error)
+                task = worker.steps.throw(error)
             else:
-                task = one.steps.send(outcome)
+                task = worker.steps.send(outcome)
         except StopIteration:
-            one.steps = None
+            worker.steps = None
         except Exception as error:
-            # What is wrong with the machine, or with what it sent, costs the machine; what is wrong here ends the study.
+            # A fault of the machine, or of the data it sent, costs the machine; a fault of this process ends the study.
             if error is not raised and not isinstance(error, HostError):
                 raise
-            self._leave_out(one, error.message if isinstance(error, TwinbedError) else repr(error))
+            self._leave_out(worker, error.message if isinstance(error, TwinbedError) else repr(error))
         else:
-            self._submit(one, task)
+            self._submit(worker, task)
 
-    def _leave_out(self, one: _Member, reason: str) -> None:
-        one.left_out, one.steps = reason, None
-        name = one.name or one.address
+    def _leave_out(self, worker: _Member, reason: str) -> None:
+        worker.left_out, worker.steps = reason, None
+        name = worker.name or worker.address
         self.notes.machines.setdefault(name, {})["left out"] = reason
         self.peers.forget(name)
         self.notes.keep()
-        self._away(_Member(one.address, name), reason)
+        self._away(_Member(worker.address, name), reason)
 
-    def _prepare(self, one: _Member) -> _Steps:
+    def _prepare(self, worker: _Member) -> _Steps:
         offered = yield _Task(member.prepare, self.asked)
         assert isinstance(offered, Offered)
-        name = checked_offer(offered, one.address).machine
+        name = checked_offer(offered, worker.address).machine
         if any(each.name == name for each in self._joined()):
             raise HostError(f"{name} has a worker already, at another address")
         if self.notes.machines and offered.image != self.notes.image:
-            have = f"its image is {offered.image}, that of the others {self.notes.image}"
-            raise HostError(f"{have}: copy theirs (`twinbed image list` names its folder)")
+            raise HostError(
+                f"its image is {offered.image}, and the others have {self.notes.image}: copy theirs"
+                " (`twinbed image list` prints its folder)"
+            )
         self.notes.image = offered.image
-        one.name = name
+        worker.name = name
         self.seen_s[name] = time.monotonic()
         self.notes.machines[name] = dict(offered.facts)
         self.notes.keep()
-        self.folder.log({"machine": name, "joined": one.address})
+        self.folder.log({"machine": name, "joined": worker.address})
         self.listener(MachineJoined(name, sum(1 for _ in self._joined())))
 
     def _give_work(self, began: float) -> None:
         now = time.monotonic()
         awaited = {each.name for each in self._joined()} | {name for name, seen in self.seen_s.items() if now - seen < AWAY_S}
-        if now - began < AWAY_S:  # those that are not here yet may come
+        if now - began < AWAY_S:  # others may still come
             awaited |= {block.home for block in self.blocks.left.values() if block.home}
-        for one in self._joined():
-            if not one.busy and one.steps is None and (block := self.blocks.next(one.name, awaited, self.progress.reach)):
-                self._begin(one, self._block(one, block))
+        for worker in self._joined():
+            if (
+                not worker.busy
+                and worker.steps is None
+                and (block := self.blocks.next(worker.name, awaited, self.progress.reach))
+            ):
+                self._begin(worker, self._block(worker, block))
 
-    def _nobody(self) -> None:
-        """No machine makes anything. Raises NoMachine unless one that is away is waited for."""
+    def _refuse_if_nobody_works(self) -> None:
+        """Raise NoMachine unless a machine has joined, or the loop waits for one that is away."""
         if any(self._joined()) or any(time.monotonic() - seen < AWAY_S for seen in self.seen_s.values()):
             return
         reasons = [f"  {each.name or address}: {each.left_out}" for address, each in self.members.items() if each.left_out]
         raise NoMachine(
-            "\n".join(["no machine of the fleet can make these runs:", *(reasons or ["  none is there any more"])]),
-            advice=f"on each machine, as root: dask worker SCHEDULER --nthreads 1 --resources {RESOURCE}=1; then this again",
+            "\n".join(["no machine of the fleet can make these runs:", *(reasons or ["  all workers are gone"])]),
+            advice=f"on each machine, as root: dask worker SCHEDULER --nthreads 1 --resources {RESOURCE}=1; then repeat this",
         )
 
-    def _block(self, one: _Member, block: Block) -> _Steps:
+    def _block(self, worker: _Member, block: Block) -> _Steps:
         for run in list(block.due):
             made = yield _Task(member.make_run, Ordered(self.notes.id, run), of_the_lab=True)
             assert isinstance(made, Made)
-            made = checked(made, run, self.folder.path, one.name)
-            yield from self._fetch(one, run, made)
-            ended = RunEnded(run, made.status, made.seconds, made.failed_phase, made.reason, one.name)
-            self.blocks.made(run, one.name, made.status)
+            made = checked(made, run, self.folder.path, worker.name)
+            yield from self._fetch(worker, run, made)
+            ended = RunEnded(run, made.status, made.seconds, made.failed_phase, made.reason, worker.name)
+            self.blocks.made(run, worker.name, made.status)
             self.made += 1
-            log = {"run": run.id, "machine": one.name, "status": made.status}
+            log = {"run": run.id, "machine": worker.name, "status": made.status}
             self.folder.log({**log, "seconds": round(made.seconds, 3), "reason": made.reason})
             self.listener(ended)
             self.peers.made(run)
@@ -325,35 +331,37 @@ class _Loop:
                 self.stopped = True
             if self.stopped:
                 break
-        self.blocks.give_back(one.name)
+        self.blocks.give_back(worker.name)
         self.progress.go_on()
-        if not block.due and (reason := self.peers.block(one.name, block.runs)):
+        if not block.due and (reason := self.peers.block(worker.name, block.runs)):
             raise HostError(reason)
 
-    def _fetch(self, one: _Member, run: Run, made: Made) -> _Steps:
-        """The run's files, held against what the machine said of them."""
-        check = link_check(made, one.name)
+    def _fetch(self, worker: _Member, run: Run, made: Made) -> _Steps:
+        """Fetch the run's files and compare them with the machine's report."""
+        check = link_check(made, worker.name)
         unfinished = self.folder.begin(run.id)
         try:
             for pieces in batches(made):
                 content = yield _Task(member.fetch, Wanted(self.notes.id, run.id, pieces))
                 assert isinstance(content, bytes)
                 with failed_writes_are_clear(self.folder.path):
-                    for piece, part in pieces_of(content, pieces, one.name):
-                        write(unfinished, piece, part, one.name)
-            hold_to(unfinished, made, run, one.name)
+                    for piece, part in pieces_of(content, pieces, worker.name):
+                        write(unfinished, piece, part, worker.name)
+            hold_to(unfinished, made, run, worker.name)
             self.folder.adopt(unfinished, run.id)
         except BaseException:
             self.folder.discard(unfinished)
             raise
         if check is not None:
-            self.folder.keep_link_check(check, one.name)
+            self.folder.keep_link_check(check, worker.name)
         import distributed
 
-        distributed.fire_and_forget(self.cluster.submit(member.forget, Fetched(self.notes.id, run.id), workers=[one.address]))
+        distributed.fire_and_forget(
+            self.cluster.submit(member.forget, Fetched(self.notes.id, run.id), workers=[worker.address])
+        )
 
     def end(self) -> None:
-        """Whoever makes a run that nobody waits for any more gives it up; where all is made, nothing stays on machines."""
+        """Have machines give up runs that nobody waits for; if all runs are made, remove everything from the machines."""
         if not self.cluster.there:
             return
         busy = [each.address for each in self.members.values() if each.busy]
@@ -366,7 +374,7 @@ class _Loop:
 
 
 def _rate(folder: Folder, run: Run) -> float | None:
-    """What a run's workload says of its speed."""
+    """Return the speed that a run's workload measured; None without one."""
     workload = registry.PLUGINS.workloads[run.workload.kind]
     if folder.status(run.id) != Status.COMPLETE:
         return None

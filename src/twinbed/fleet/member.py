@@ -1,7 +1,7 @@
-"""What a machine of a fleet does, in a dask worker on it: each function is a task.
+"""The tasks of a fleet's machine, in a dask worker on it: each function is a task.
 
-Runs are made one at a time, in a folder of results of the machine's own, below its cache, and stay there until the controller
-has them: a run that was made while the controller or the scheduler died is not made again.
+A machine makes one run at a time, in its own folder of results below its cache. A run stays there until the controller has it,
+so a run made while the controller or the scheduler died is not made again.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from twinbed.study.run import Run
 
 FORGOTTEN_S = 7 * 86400.0
 _images: dict[str, Image] = {}
-"""Results -> the image that their runs are made with."""
+"""Results to the image of their runs."""
 _stopping: set[str] = set()
-"""Results whose run in flight is given up at the end of its phase."""
+"""Results whose present run is given up at the end of its phase."""
 
 
 class _Stopped(Exception):
-    """Raised in a run that is given up."""
+    """A run was given up."""
 
 
 def name() -> str:
-    """This machine's."""
+    """Return this machine's name."""
     return platform.node() or "unnamed"
 
 
 def prepare(asked: Asked) -> Offered:
-    """Tries all that the study needs. Raises LeftOut."""
+    """Check everything that the study needs. Raises LeftOut."""
     _stopping.discard(asked.results)
     _images.pop(asked.results, None)
     for run in asked.cells:
@@ -62,7 +62,7 @@ def prepare(asked: Asked) -> Offered:
                 *needs.checks(asked.cells, registry.PLUGINS, builds=False),
                 preflight.disk_space(_spool(asked.results).path, asked.bytes, True),
             ]
-    except Exception as error:  # noqa: BLE001 - whatever it is, the machine is of no use, and the reason is shown
+    except Exception as error:  # noqa: BLE001 - after any error the machine is of no use, and the reason is shown
         raise LeftOut(f"{type(error).__name__}: {error}") from None
     if problems := [check for check in checks if check.required and not check.works]:
         raise LeftOut(
@@ -72,19 +72,19 @@ def prepare(asked: Asked) -> Offered:
 
 
 def _known(run: Run) -> None:
-    """A run may be of plugins that this twinbed does not have."""
+    """Raise LeftOut for a run with plugins that this twinbed lacks."""
     plugins = registry.PLUGINS
     kinds = {
         f"driver {run.testbed.kind}": run.testbed.kind in plugins.drivers,
         f"workload {run.workload.kind}": run.workload.kind in plugins.workloads,
         **{f"{each.kind}": each.kind in plugins.accompanying for each in run.accompanying()},
     }
-    if missing := [what for what, there in kinds.items() if not there]:
+    if missing := [kind for kind, is_known in kinds.items() if not is_known]:
         raise LeftOut(f"it lacks {', '.join(missing)}")
 
 
 def _facts() -> dict[str, str | int | None]:
-    """What tells machines of a fleet apart."""
+    """Return the facts that distinguish machines of a fleet."""
     cpus = Path("/proc/cpuinfo").read_text(errors="replace")
     memory = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     model = re.search(r"model name\s*: (.*)", cpus)
@@ -97,7 +97,7 @@ def _facts() -> dict[str, str | int | None]:
 
 
 def make_run(ordered: Ordered) -> Made:
-    """Makes the run, unless it is here already. Nothing else is made on this machine meanwhile. Raises LeftOut."""
+    """Make a run unless it exists here; no other run is made on this machine meanwhile. Raises LeftOut."""
     run, spool = ordered.run, _spool(ordered.results)
     with _alone(), spool.locked():
         if spool.status(run.id) is None:
@@ -107,7 +107,7 @@ def make_run(ordered: Ordered) -> Made:
                 raise LeftOut("its image is gone")
 
             def hear(event: Event) -> None:
-                # What is up is taken down in any case: a run is given up between phases.
+                # The testbed is taken down in any case: a run is given up between phases.
                 if isinstance(event, PhaseBegan) and event.phase is not Phase.DOWN and ordered.results in _stopping:
                     raise _Stopped
 
@@ -119,7 +119,7 @@ def make_run(ordered: Ordered) -> Made:
 
 
 def _image(results: str) -> Image | None:
-    """Held against its digest once for all runs of a study, as on one machine."""
+    """Find the image and check its digest, once for all runs of a study."""
     if results not in _images and (found := find()) is not None:
         _images[results] = found
     return _images.get(results)
@@ -152,7 +152,7 @@ def _digest(path: Path) -> str:
 
 
 def fetch(wanted: Wanted) -> bytes:
-    """Pieces of the files of a run that was made here, one after the other."""
+    """Return pieces of the files of a run that was made here, one after the other."""
     folder = _spool(wanted.results).runs / wanted.run
     contents = []
     for piece in wanted.pieces:
@@ -163,29 +163,29 @@ def fetch(wanted: Wanted) -> bytes:
 
 
 def forget(fetched: Fetched) -> None:
-    """The controller has it."""
+    """Remove a run that the controller has."""
     shutil.rmtree(_spool(fetched.results).runs / fetched.run, ignore_errors=True)
 
 
 def give_up(results: str) -> None:
-    """Ends the run in flight at the end of its phase. Not a task: it is called while one is carried out."""
+    """End the present run at the end of its phase. This is no task: it is called while one runs."""
     _stopping.add(results)
 
 
 def over(results: str) -> None:
-    """The study is over: nothing of it stays here."""
+    """Remove everything of a study that is over."""
     _images.pop(results, None)
     shutil.rmtree(_spool(results).path, ignore_errors=True)
 
 
 def forgotten() -> list[Path]:
-    """Folders with runs that were made here and that no controller came for in a long time: its study was given up."""
+    """Return folders with runs that no controller has fetched for a long time: their study was given up."""
     spools = [path for path in _spools().iterdir() if path.is_dir()] if _spools().is_dir() else []
     return sorted(path for path in spools if time.time() - _touched_s(path) > FORGOTTEN_S)
 
 
 def _touched_s(spool: Path) -> float:
-    """Now, where it is being taken away: its study has just ended."""
+    """Return when a folder was last changed; now if it is being removed, since its study has just ended."""
     try:
         return max(path.stat().st_mtime for path in (spool, *spool.glob("runs"), *spool.glob("runs/*")))
     except FileNotFoundError:
@@ -197,7 +197,7 @@ def _spool(results: str) -> Folder:
 
 
 def _spools() -> Path:
-    """Return where runs stay until the controller has them; it need not exist."""
+    """Return the folder in which runs stay until the controller has them; it need not exist."""
     return cache_root() / "fleet"
 
 
@@ -208,10 +208,10 @@ def _home() -> Path:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """One run at a time on a machine, whoever asks for it. Raises LeftOut."""
+    """Allow one run at a time on this machine, whoever asks for it. Raises LeftOut."""
     with open(owned.lock_file(_home() / "machine.lock"), "w") as lock:  # noqa: PTH123  (a descriptor)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LeftOut("another study is run on it") from None
+            raise LeftOut("another study runs on it") from None
         yield

@@ -1,5 +1,8 @@
-"""Which machine of a fleet drifted away from its peers. Every block has the reference's cells, whatever machine makes it: what
-they measured is the same thing measured by each machine (an A/A comparison), and so tells about the machines."""
+"""Finds a machine of a fleet that drifted away from its peers.
+
+Every block has the reference's cells, whatever machine makes it. So each machine measures the same thing (an A/A comparison),
+and differences come from the machines.
+"""
 
 from __future__ import annotations
 
@@ -12,36 +15,36 @@ from twinbed.statistics.moments import apart
 from twinbed.study.run import Run
 
 LAST = 3
-"""Blocks of a machine that count: its latest, so that a machine that has changed is found out."""
+"""The latest blocks of a machine that count, so that a later change is found."""
 ALPHA = 0.01
-"""Probability that any machine of a study is left out where all are alike, at most."""
+"""The largest probability that any machine of a study is left out if all are alike."""
 
 Rate = Callable[[Run], float | None]
-"""What the reference's run measured; None where it is missing."""
+"""Returns the rate that the reference's run measured; None if it is missing."""
 
 
 @dataclass(slots=True)
 class Peers:
-    """``blocks`` of the study: each is a time to look, and all together have ALPHA (Bonferroni). ``margin``: less than this is
-    no reason, however sure it is."""
+    """``blocks`` of the study: there is one test per block, and all together have ALPHA (Bonferroni). ``margin``: a smaller
+    difference is no reason to leave a machine out, however certain it is."""
 
     reference: str
     margin: float
     blocks: int
     rate: Rate
     latest: dict[str, list[float]] = field(default_factory=dict)
-    """Machine -> means of the logarithms of the rates of its last blocks, as long as it is there."""
+    """Means of the logarithms of the rates of each present machine's last blocks."""
     rates: dict[str, float | None] = field(default_factory=dict)
-    """Of the reference's runs, by their ids."""
+    """Rates of the reference's runs by id."""
 
     def made(self, run: Run) -> None:
-        """A run was made, and all that was collected of it is there."""
+        """Take the rate of a finished run."""
         if run.testbed_name == self.reference:
             self.rates[run.id] = self.rate(run)
 
     def block(self, machine: str, runs: Sequence[Run]) -> str | None:
-        """A block was made. Why the machine is to be left out, if it is. A block that was begun by an earlier command counts
-        for nothing."""
+        """Take a finished block. Return why the machine must be left out; None if it need not. A block that an earlier command
+        started does not count."""
         rates = [self.rates.pop(run.id, None) for run in runs if run.testbed_name == self.reference]
         logarithms = [math.log(rate) for rate in rates if rate is not None and rate > 0]
         if not rates or len(logarithms) < len(rates):
@@ -59,5 +62,5 @@ class Peers:
         return f"it drifted away from its peers: in its last {LAST} blocks {self.reference} is {how}"
 
     def forget(self, machine: str) -> None:
-        """One that was left out is nobody's peer."""
+        """Drop a machine that was left out: it is nobody's peer."""
         self.latest.pop(machine, None)

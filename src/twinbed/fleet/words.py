@@ -1,5 +1,5 @@
-"""What the controller of a fleet and its members say to each other. What a member answers crosses a network as JSON
-(``executor/answers``): it is of these types, and ``fleet/arrival`` checks what it says."""
+"""Messages between the controller of a fleet and its members. A member's answer crosses a network as JSON
+(``executor/answers``) and has these types; ``fleet/arrival`` checks its content."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from twinbed.study.run import Run
 
 
 class LeftOut(TwinbedError):
-    """A member cannot make runs of this study. The message says why."""
+    """A member cannot make runs of this study; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a machine is asked before it is given runs."""
+    """The question to a machine before it gets runs."""
 
     results: str
-    """Identity of the results that runs are made for."""
+    """Identity of the runs' results."""
     cells: tuple[Run, ...]
-    """A run of each cell that it may be given."""
+    """A run of each cell that it may get."""
     bytes: int
-    """That its runs may take until they are fetched."""
+    """The space that its runs may take until they are fetched."""
     image: bool
-    """Whether hosts are made from the image."""
+    """Hosts are made from the image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What it answers."""
+    """A machine's answer."""
 
     machine: str
     image: str
-    """The digest of its own; empty where none is needed."""
+    """The digest of its image; empty if none is needed."""
     facts: Mapping[str, str | int | None]
 
 
@@ -55,7 +55,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A run that is complete or failed, and kept by its member until it is told that it was fetched."""
+    """A complete or failed run, which its member keeps until the controller has it."""
 
     run: str
     status: Status
@@ -63,9 +63,9 @@ class Made:
     failed_phase: Phase | None
     reason: str | None
     files: Mapping[str, File]
-    """By their paths in the run's folder."""
+    """Files by path in the run's folder."""
     link_check: str | None
-    """The JSON text of the cell's."""
+    """The cell's check of links as JSON text."""
 
 
 @dataclass(frozen=True, slots=True)

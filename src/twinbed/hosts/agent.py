@@ -15,9 +15,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, TypedDict
+from typing import BinaryIO
 
 from twinbed.contracts.host import Exit
 from twinbed.hosts import connection as wire
@@ -42,23 +43,6 @@ _BEYOND_S = 30.0
 """An agent on a busy machine may need this much longer than its limit."""
 _ACCEPT_STEP_S = 0.05
 """How often to check whether a starting host has ended instead."""
-
-
-class _Used(TypedDict):
-    cpu_s: float
-    voluntary_switches: int
-    involuntary_switches: int
-
-
-class _Ended(TypedDict):
-    """An agent's report of a program that has ended: ``Exit`` without output."""
-
-    code: int | None
-    signal: int | None
-    usage: _Used
-    max_rss_bytes: int
-    started_monotonic_s: float
-    ended_monotonic_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +84,7 @@ class Running(Channel):
         self.stdout = bytearray()
         self.stderr = bytearray()
         self._counted = 0
-        self._exit: _Ended | None = None
+        self._exit: Exit | None = None
         self.send(wire.EXEC, {**request, "argv": list(argv), "stdin": bool(stdin)})
         if stdin:
             for start in range(0, len(stdin), _CHUNK_BYTES):
@@ -191,34 +175,14 @@ class Running(Channel):
 
     def _outcome(self) -> Exit:
         assert self._exit is not None
-        end = self._exit
-        return Exit(
-            end["code"],
-            end["signal"],
-            bytes(self.stdout),
-            bytes(self.stderr),
-            Usage(**end["usage"]),
-            end["max_rss_bytes"],
-            end["started_monotonic_s"],
-            end["ended_monotonic_s"],
-        )
+        return replace(self._exit, stdout=bytes(self.stdout), stderr=bytes(self.stderr))
 
 
-def _ended(data: Document) -> _Ended:
-    """Read an agent's report of an end. Raises KeyError or TypeError for anything else."""
-    used = document(data["usage"])
-    return {
-        "code": None if data["code"] is None else integer(data["code"]),
-        "signal": None if data["signal"] is None else integer(data["signal"]),
-        "usage": {
-            "cpu_s": number(used["cpu_s"]),
-            "voluntary_switches": integer(used["voluntary_switches"]),
-            "involuntary_switches": integer(used["involuntary_switches"]),
-        },
-        "max_rss_bytes": integer(data["max_rss_bytes"]),
-        "started_monotonic_s": number(data["started_monotonic_s"]),
-        "ended_monotonic_s": number(data["ended_monotonic_s"]),
-    }
+def _ended(data: Document) -> Exit:
+    """Read an agent's report of an end, without output. Raises KeyError or TypeError for anything else."""
+    code, signal = (None if data[name] is None else integer(data[name]) for name in ("code", "signal"))
+    started_s, ended_s = number(data["started_monotonic_s"]), number(data["ended_monotonic_s"])
+    return Exit(code, signal, b"", b"", _usage(document(data["usage"])), integer(data["max_rss_bytes"]), started_s, ended_s)
 
 
 class _Fetch(Channel):
@@ -317,9 +281,9 @@ class AgentHost:
             return _Fetch(self.connection, path, sink, most).finish(limit_s)
 
     def read(self, path: str, *, limit_s: float = 30.0) -> bytes:
-        parts = _Memory()
-        _Fetch(self.connection, path, parts, MOST_OUTPUT_BYTES).finish(limit_s)  # type: ignore[arg-type]
-        return bytes(parts.content)
+        sink = BytesIO()
+        _Fetch(self.connection, path, sink, MOST_OUTPUT_BYTES).finish(limit_s)
+        return sink.getvalue()
 
     def write(self, path: str, content: bytes, *, mode: int | None = None, limit_s: float = 30.0) -> None:
         channel = Channel(self.connection, f"writing {path}")
@@ -410,15 +374,6 @@ def _clocks(answer: Document) -> dict[str, float]:
 
 def _room_bytes(folder: Path) -> int:
     return int(shutil.disk_usage(folder).free * files.ROOM_SHARE)
-
-
-class _Memory:
-    def __init__(self) -> None:
-        self.content = bytearray()
-
-    def write(self, data: bytes) -> int:
-        self.content += data
-        return len(data)
 
 
 def cpus_allowed(status: str) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ _GIVE_RIGHTS = ("security.capability", "system.posix_acl_access", "system.posix_
 _FILE, _FOLDER = 0o644, 0o755
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+"""A descriptor of the file itself, which is not opened."""
 
 
 def take_over(artifacts: Path, trusted: Collection[str]) -> list[str]:
@@ -81,7 +82,7 @@ class _Place:
 
     def _take(self, folder: int, name: str, path: str, level: int) -> None:
         """Take over one file or folder with its content; ``path`` is shown to the user."""
-        with _held(folder, name) as held:
+        with _descriptor(folder, name, _HOLD) as held:
             status = os.fstat(held)
             if fault := self._fault(held, status, name, level):
                 remove_whole(folder, name)
@@ -95,7 +96,7 @@ class _Place:
             if status.st_nlink > 1:
                 self.seen.add(status.st_ino)
             return
-        with _opened(folder, name) as inner:
+        with _descriptor(folder, name, _OPEN_FOLDER) as inner:
             for each in self._names(inner):
                 self._take(inner, each, f"{path}/{each if is_plain(each) else ascii(each[:80])}", level + 1)
 
@@ -171,18 +172,8 @@ def _by(descriptor: int) -> str:
 
 
 @contextlib.contextmanager
-def _held(folder: int, name: str) -> Iterator[int]:
-    """Yield a descriptor of the file without opening it."""
-    descriptor = os.open(name, _HOLD, dir_fd=folder)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _opened(folder: int, name: str) -> Iterator[int]:
-    descriptor = os.open(name, _OPEN_FOLDER, dir_fd=folder)
+def _descriptor(folder: int, name: str, flags: int) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=folder)
     try:
         yield descriptor
     finally:

@@ -1,4 +1,4 @@
-"""``python -m twinbed.image``: ``twinbed image build`` for set-up, which has no extension module yet."""
+"""``python -m twinbed.image``: ``twinbed image build`` for set-up, before the extension module exists."""
 
 import sys
 from functools import partial

@@ -1,6 +1,6 @@
-"""Find or build the image: the base (Debian packages, kernel) with this installation's probe put in.
+"""Finds or builds the image: the base (Debian packages, kernel) plus this installation's probe.
 
-A new probe makes a new image of the same base in seconds: unchanged files are hard links.
+A new probe makes a new image of the same base in seconds, since unchanged files are hard links.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ DISK_TYPE = "erofs"
 
 
 def find(spec: Specification = TWINBED) -> Image | None:
-    """The image of this specification with this installation's probe, or None where it has not been built."""
+    """Return the image of this specification with this installation's probe; None if it has not been built."""
     folder = cache.current(_key(spec, _hash(probe_path())))
     return cache.opened(folder) if folder else None
 
 
 def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, spec: Specification = TWINBED) -> Image:
-    """The image, built where there is none; with ``force``, its packages are fetched anew. ``say`` gets a line at each step.
-    Raises ImageFailed, and then leaves nothing but ``build.log``.
-    """
+    """Return the image, built if there is none; ``force`` fetches its packages again. ``say`` gets a line at each step.
+
+    Raises ImageFailed, and then leaves nothing but ``build.log``."""
     if not force and (image := find(spec)):
         return image
     started = time.monotonic()
@@ -51,7 +51,7 @@ def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, s
     except OSError as error:
         raise ImageFailed(
             f"{error.filename or cache_root()}: {error.strerror}",
-            advice="mend it, or set TWINBED_CACHE to a folder on another disk",
+            advice="make that place writable, or set TWINBED_CACHE to a folder on another disk",
         ) from error
     say_when(f"image {image.digest} is ready")
     return image

@@ -1,8 +1,8 @@
 """The slow part of an image: Debian packages as a root file system, and the guest kernel with its modules.
 
-mmdebstrap installs the packages with the machine's own apt sources, keys and proxy; where those are of another release or
-distribution, with its own choice of Debian's servers.  It runs in a mount and a PID namespace that end with this process, and
-starts no service.
+mmdebstrap installs the packages with the machine's own apt sources, keys and proxy. If these belong to another release or
+distribution, it uses Debian's servers. It runs in a mount and a PID namespace that end with this process, and starts no
+service.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from pathlib import Path
 from twinbed.hosts.cache import build_command, cache_root
 from twinbed.hosts.packages import DEBIAN_KEYS, PURPOSES, lacking, mend
 from twinbed.hosts.process import MOST_BYTES, ProcessFailed, last_bytes, run
-from twinbed.image import cache, kernel, modules, other_kernel
+from twinbed.image import cache, kernel, modules
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
 from twinbed.model.json import Document
 
 SPACE_BYTES = 1_500_000_000
 _BORN_S = 1_700_000_000
-"""The time that files made by the build carry, so that two builds of the same packages look alike."""
+"""The time of files made by the build, so that two builds of the same packages are alike."""
 
 _HOOK = (
     'cd "$TWINBED_KERNEL" && export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" && '
     "apt-get -o APT::Sandbox::User=root download "
     '"$(apt-cache show --no-all-versions "$TWINBED_KERNEL_PACKAGE" | sed -n "s/^Depends: \\(linux-image-[^ ,]*\\).*/\\1/p")"'
 )
-"""mmdebstrap runs it with its own apt state; it downloads the package that the kernel's meta package stands for."""
+"""mmdebstrap runs this with its own apt state, to download the package behind the kernel's meta package."""
 
 CAPABILITIES = "security.capability"
 """The attribute that holds a file's capabilities (capabilities(7))."""
@@ -42,7 +42,7 @@ _FROM_APT = ("Acquire::http*", "Acquire::Check-*", "Acquire::Force*", "Acquire::
 
 
 def build(folder: Path, spec: Specification, say: Callable[[str], None], *, force: bool) -> Path:
-    """The finished base of this specification, built in ``folder`` where there is none, or with ``force``."""
+    """Return the finished base of this specification, built in ``folder`` if there is none, or with ``force``."""
     key = f"base-{spec.key}"
     if not force and (finished := cache.current(key)):
         return finished
@@ -50,11 +50,11 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
     rootfs, download = folder / "rootfs", folder / "kernel"
     download.mkdir()
     if spec.kernel != TWINBED.kernel and (common := cache.current(f"base-{TWINBED.key}")):
-        say(f"fetching {spec.kernel}; all else is as it is in the image")
-        other_kernel.fetch(spec.kernel, download)
-        other_kernel.share(common / "rootfs", rootfs)
+        say(f"fetching {spec.kernel}; everything else is shared with the image")
+        kernel.fetch(spec.kernel, download)
+        kernel.share(common / "rootfs", rootfs)
     else:
-        say(f"installing {len(spec.packages)} packages and what they need, and fetching the kernel")
+        say(f"installing {len(spec.packages)} packages with their dependencies, and fetching the kernel")
         _install(spec, rootfs, download, say)
         _strip(rootfs)
         _close(rootfs)
@@ -72,7 +72,7 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
 
 
 def require_tools() -> None:
-    """Raises ImageFailed where the build cannot work on this machine: rights, programs, space."""
+    """Raise ImageFailed if the build cannot work on this machine: rights, programs, space."""
     top = cache_root()
     if os.geteuid() != 0:
         raise ImageFailed(
@@ -84,13 +84,13 @@ def require_tools() -> None:
     free = shutil.disk_usage(top).free
     if free < SPACE_BYTES:
         raise ImageFailed(
-            f"{top}: {free / 1e9:.1f} GB free, building an image needs {SPACE_BYTES / 1e9:.1f} GB",
+            f"{top}: building an image needs {SPACE_BYTES / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free",
             advice="free some space, or set TWINBED_CACHE to a folder on another disk",
         )
 
 
 def installed(status: str) -> dict[str, str]:
-    """dpkg's status file as package -> version, of those that are installed."""
+    """Read dpkg's status file: version by package, for installed packages."""
     packages = {}
     for stanza in status.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in stanza.splitlines() if not line.startswith(" ") and ": " in line)
@@ -100,9 +100,9 @@ def installed(status: str) -> dict[str, str]:
 
 
 def source_files(targets: str, suite: str) -> list[Path]:
-    """The apt source files that offer this suite's main component, from lines of ``file:line|release|codename|component``.
+    """Return the apt source files with this suite's main component, from lines of ``file:line|release|codename|component``.
 
-    Files of other origins are left alone: their packages are not wanted, and their servers need not be up."""
+    Files of other origins are left out: their packages are not needed, and their servers may be down."""
     files: dict[Path, None] = {}
     for line in targets.splitlines():
         entry, release, codename, component = line.split("|")
@@ -114,13 +114,13 @@ def source_files(targets: str, suite: str) -> list[Path]:
 
 def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[str], None]) -> None:
     log = cache_root() / "build.log"
-    log.unlink(missing_ok=True)  # not written through, where it is a link
+    log.unlink(missing_ok=True)  # so that no link is written through
     targets = run(
         ["apt-get", "indextargets", "--format", "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)", "Created-By: Packages"]
     ).text
     sources = source_files(targets, spec.suite)
     if not sources:
-        say(f"no apt source of this machine offers {spec.suite} main: taking Debian's own servers")
+        say(f"no apt source of this machine has {spec.suite} main: using Debian's own servers")
     settings = download.with_name("apt.conf")
     settings.write_text(_apt_settings())
     argv = [
@@ -131,7 +131,7 @@ def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[s
         f"--aptopt={settings}",
         f"--include={','.join(spec.packages)}",
         f"--customize-hook={_HOOK}",
-        # Whose keys are Debian's mmdebstrap finds out by gpg, which a machine of another distribution need not have.
+        # mmdebstrap finds Debian's keys with gpg, which a machine of another distribution may lack.
         *(() if sources else (f"--keyring={DEBIAN_KEYS}",)),
         *(spec.suite, str(rootfs), *map(str, sources)),
     ]
@@ -151,7 +151,7 @@ def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[s
 
 
 def _apt_settings() -> str:
-    """How this machine's apt reaches its servers (proxy, retries, credentials), as apt configuration."""
+    """Return this machine's apt configuration for reaching servers (proxy, retries, credentials)."""
     dump = run(["apt-config", "dump", "--format", '%F "%v";%n', "Acquire"]).text
     kept = [line for line in dump.splitlines() if any(fnmatch.fnmatch(line.split(" ")[0], name) for name in _FROM_APT)]
     return "\n".join([*kept, 'Dir::Etc::netrc "/etc/apt/auth.conf";', 'Dir::Etc::netrcparts "/etc/apt/auth.conf.d";', ""])
@@ -160,20 +160,20 @@ def _apt_settings() -> str:
 def _explained(error: ProcessFailed, log: Path) -> ImageFailed:
     output = last_bytes(log, MOST_BYTES).decode(errors="replace")
     tail = "".join(f"\n    {line}" for line in output.strip().splitlines()[-6:])
-    advice = "look at the log; when it is mended, run `twinbed image build` again"
+    advice = f"less {log}   (the log); fix the problem, then twinbed image build"
     if "No space left on device" in output:
         advice = "free some space, or set TWINBED_CACHE to a folder on another disk"
     elif any(text in output for text in _UNREACHABLE):
-        advice = "apt cannot reach its servers: try `apt-get update`, mend the network, the proxy or /etc/apt, and try again"
+        advice = "apt cannot reach its servers: make `apt-get update` work (network, proxy, /etc/apt); then twinbed image build"
     elif "Unable to locate package" in output:
-        advice = "the machine's apt sources lack a package: they must hold all of Debian's main component"
-    elif "root filesystem propagation" in output:  # unshare's words where / is no mount point, as in a chroot
-        advice = "no image is built in a chroot whose folder is no mount point: `mount --bind FOLDER FOLDER` before entering"
+        advice = "the machine's apt sources lack a package: add all of Debian's main component, then apt-get update"
+    elif "root filesystem propagation" in output:  # the error of unshare in a chroot that is no mount point
+        advice = "in a chroot the build needs a mount point: `mount --bind FOLDER FOLDER` before entering it"
     return ImageFailed(f"mmdebstrap failed (log: {log}){tail}", advice=advice)
 
 
 def _strip(rootfs: Path) -> None:
-    """Take out what the building machine left in it: its apt sources and settings, names, logs, caches."""
+    """Remove traces of the building machine: its apt sources and settings, names, logs, caches."""
     for name in ("sources.list", "apt.conf.d/99mmdebstrap"):
         (rootfs / "etc/apt" / name).unlink(missing_ok=True)
     (rootfs / "etc/dpkg/dpkg.cfg.d/99mmdebstrap").unlink(missing_ok=True)
@@ -188,8 +188,8 @@ def _strip(rootfs: Path) -> None:
 
 
 def _take_privileges(rootfs: Path) -> None:
-    """Take setuid, setgid and file capabilities off all files and folders: the cache is on this machine, where nobody updates
-    them, and hosts start their programs as root."""
+    """Remove setuid, setgid and file capabilities: nobody updates the files in this machine's cache, and hosts start their
+    programs as root anyway."""
     for path in rootfs.rglob("*"):
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
@@ -201,7 +201,7 @@ def _take_privileges(rootfs: Path) -> None:
 
 
 def _close(rootfs: Path) -> None:
-    """Let only root write: users of this machine reach the image too. Hosts mount an empty /tmp of their own."""
+    """Let only root write, since users of this machine can reach the image. Hosts mount an empty /tmp of their own."""
     (rootfs / "var/tmp").rmdir()
     (rootfs / "var/tmp").symlink_to("../tmp")
     (rootfs / "dev/console").unlink(missing_ok=True)
@@ -212,11 +212,15 @@ def _close(rootfs: Path) -> None:
 
 
 def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
-    """Put vmlinux, the modules for booting (modules/, with their order in modules.json) and the guest's own modules in
-    their places. Returns the kernel package with its version, and the kernel's version."""
+    """Put vmlinux, the boot modules (modules/, with their order in modules.json) and the guest's other modules in their places.
+
+    Return the kernel package with its version, and the kernel's version."""
     debs = list((folder / "kernel").glob("linux-image-*.deb"))
     if len(debs) != 1:
-        raise ImageFailed(f"{spec.kernel} led to {len(debs)} kernel packages, not one (log: {cache_root() / 'build.log'})")
+        raise ImageFailed(
+            f"{spec.kernel} must lead to one kernel package, not {len(debs)} (log: {cache_root() / 'build.log'})",
+            advice="apt-cache search ^linux-image-   (lists kernel packages)",
+        )
     package = run(["dpkg-deb", "--show", "--showformat", "${Package} ${Version}", str(debs[0])]).text
     unpacked = folder / "kernel" / "unpacked"
     run(["dpkg-deb", "--extract", str(debs[0]), str(unpacked)], limit_s=300)
@@ -229,14 +233,14 @@ def _take_kernel(spec: Specification, folder: Path) -> tuple[str, str]:
     home = folder / "rootfs/usr/lib/modules"
     home.mkdir(exist_ok=True)
     tree = kernel_modules.rename(home / version)
-    there = modules.listed(tree)
+    available = modules.listed(tree)
     try:
         built_in = (tree / "modules.builtin").read_text().split()
-        boot = modules.named(there, spec.boot_modules, built_in)
+        boot = modules.named(available, spec.boot_modules, built_in)
         drivers = modules.names(tree)
         nics = [name for name in spec.nic_modules if spec.kernel == TWINBED.kernel or modules.module_name(name) in drivers]
-        nics = modules.named(there, nics, built_in)
-        needs = modules.needs(tree, [*modules.matching(there, spec.guest_modules), *boot, *nics])
+        nics = modules.named(available, nics, built_in)
+        needs = modules.needs(tree, [*modules.matching(available, spec.guest_modules), *boot, *nics])
     except LookupError as error:
         raise ImageFailed(f"{package}: {error}") from None
     boot = modules.loading_order(needs, boot)

@@ -1,4 +1,4 @@
-"""Why an image could not be built, with the command that would mend it."""
+"""The error of an image that cannot be built or used, with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from twinbed.model.error import TwinbedError
 
 
 class ImageFailed(TwinbedError):
-    """Preflight's exit code: without an image there is no testbed."""
+    """An image cannot be built or used. It has preflight's exit code: without an image there is no testbed."""
 
     exit_code = 3

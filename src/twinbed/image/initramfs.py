@@ -1,4 +1,4 @@
-"""The archive that a guest's kernel unpacks into memory before there is a disk: newc cpio, uncompressed.
+"""The archive that a guest's kernel unpacks into memory before it has a disk: newc cpio, uncompressed.
 
 Source of the format: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst, and cpio(5).
 """
@@ -15,7 +15,7 @@ from twinbed.image.modules import module_name, needed_by
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of the archive; ``mode`` holds the type too. ``device`` is (major, minor) of a device node."""
+    """One file of the archive. ``mode`` includes the type; ``device`` is (major, minor) of a device node."""
 
     path: str
     mode: int
@@ -32,7 +32,7 @@ def file(path: str, content: bytes, permissions: int = 0o644) -> Entry:
 
 
 def archive(entries: Iterable[Entry]) -> bytes:
-    """The entries as a newc archive, in the order given; owners are root, times are 0. Parents must come first."""
+    """Return the entries as a newc archive, in the given order; owners are root, times are 0. Parents must come first."""
     out = bytearray()
     for number, entry in enumerate(entries, 1):
         _append(out, entry, number)
@@ -51,16 +51,17 @@ def _append(out: bytearray, entry: Entry, inode: int) -> None:
 
 
 def guest(probe: bytes, modules: Sequence[tuple[str, bytes, bool]], disk_type: str) -> bytes:
-    """What a guest boots from: the probe as /init, and the modules (file name, content, optional) in loading order. Optional
-    ones are listed with those that need them, so that a guest loads what its own NIC wants."""
-    of = needed_by({name: content for name, content, optional in modules if optional})
+    """Return a guest's archive: the probe as /init, and the modules (file name, content, optional) in loading order.
+
+    Optional modules are listed with those that need them, so that a guest loads only the modules of its NIC."""
+    users = needed_by({name: content for name, content, optional in modules if optional})
     lines = [
-        " ".join([f"/modules/{name}", *(["optional", ",".join(of[module_name(name)])] if optional else [])]) + "\n"
+        " ".join([f"/modules/{name}", *(["optional", ",".join(users[module_name(name)])] if optional else [])]) + "\n"
         for name, _, optional in modules
     ]
     names = [PurePosixPath(name).name for name, _, _ in modules]
     if len(set(names)) != len(names):
-        raise ValueError(f"two modules of one name among {sorted(names)}")
+        raise ValueError(f"module names must be unique: {sorted(names)}")
     return archive(
         [
             directory("dev"),

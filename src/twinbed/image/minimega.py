@@ -1,9 +1,8 @@
-"""A kernel and an initrd for guests of minimega's, from the image that every testbed runs.
+"""A kernel and an initrd for minimega's guests, from the image that every testbed runs.
 
-The initrd is the root file system itself, which the kernel unpacks into memory: minimega gives such a guest no disk.  The probe
-is its first program, as in every guest: it mounts what programs expect and loads the drivers of NICs and of virtio-serial.
-minimega_start.sh then keeps minimega's client running, miniccc, which has to be of the same release as minimega and is
-therefore the user's.
+The initrd is the root file system itself, which the kernel unpacks into memory: minimega gives such a guest no disk. The probe
+is its first program, as in every guest: it mounts /proc and others, and loads the drivers of NICs and virtio-serial. Then
+minimega_start.sh keeps minimega's client, miniccc, running. The user gives miniccc, since it must be of minimega's release.
 """
 
 from __future__ import annotations
@@ -28,14 +27,13 @@ _LEVEL = 6
 _ELF_64_LITTLE_EXECUTABLE = b"\x7fELF\x02\x01"
 _X86_64 = 0x3E
 _MACHINE_AT = 18
-_SHARE, _BESIDE_BYTES = 0.5, 128 * 2**20
-"""Files of an initrd may take half of the memory that a booting guest has (tmpfs(5)): what the kernel and the archive take is
-not among it."""
+_SHARE, _KERNEL_BYTES = 0.5, 128 * 2**20
+"""Files of an initrd may take half of a booting guest's memory (tmpfs(5)), without the memory of kernel and archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was written. ``megabytes`` is the least memory that a guest wants for it."""
+    """The files written. ``megabytes``: the least memory of a guest that boots them."""
 
     kernel: Path
     initrd: Path
@@ -44,7 +42,7 @@ class Made:
 
 
 def client(path: Path) -> bytes:
-    """minimega's client. Raises ImageFailed for what is none that a guest can run."""
+    """Read minimega's client. Raises ImageFailed unless a guest can run it."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -52,19 +50,20 @@ def client(path: Path) -> bytes:
     machine = int.from_bytes(content[_MACHINE_AT : _MACHINE_AT + 2], "little")
     if not content.startswith(_ELF_64_LITTLE_EXECUTABLE) or machine != _X86_64:
         raise ImageFailed(
-            f"{path}: no program for Linux on x86-64",
+            f"{path}: it must be a program for Linux on x86-64",
             advice="miniccc, without a suffix, is in the folder bin of minimega's release; miniccc.exe is for Windows",
         )
     return content
 
 
 def make(image: Image, folder: Path, miniccc: bytes | None) -> Made:
-    """Writes both files into a folder, each whole or not at all. The same inputs give the same bytes. Raises ImageFailed where
-    they cannot be written."""
+    """Write both files into a folder, each complete or not at all. The same inputs give the same bytes.
+
+    Raises ImageFailed if they cannot be written."""
     entries = list(_entries(image, miniccc))
     archive = initramfs.archive(entries)
     packed = gzip.compress(archive, _LEVEL, mtime=0)
-    least = len(archive) / _SHARE + _BESIDE_BYTES
+    least = len(archive) / _SHARE + _KERNEL_BYTES
     made = Made(folder / KERNEL, folder / INITRD, _rounded_up(least / 2**20), miniccc is not None)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,16 +102,16 @@ def _entries(image: Image, miniccc: bytes | None) -> Iterator[Entry]:
 
 
 def _tree(top: Path) -> Iterator[Entry]:
-    """Folders, files, links and devices of a folder, parents first, by name."""
+    """Yield folders, files, links and devices of a folder by name, parents first."""
     for path in sorted(top.rglob("*")):
-        name, about = str(path.relative_to(top)), path.lstat()
-        if stat.S_ISLNK(about.st_mode):
-            yield Entry(name, about.st_mode, str(path.readlink()).encode())
-        elif stat.S_ISREG(about.st_mode):
-            yield Entry(name, about.st_mode, path.read_bytes())
-        elif stat.S_ISCHR(about.st_mode) or stat.S_ISBLK(about.st_mode):
-            yield Entry(name, about.st_mode, device=(os.major(about.st_rdev), os.minor(about.st_rdev)))
+        name, status = str(path.relative_to(top)), path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            yield Entry(name, status.st_mode, str(path.readlink()).encode())
+        elif stat.S_ISREG(status.st_mode):
+            yield Entry(name, status.st_mode, path.read_bytes())
+        elif stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
+            yield Entry(name, status.st_mode, device=(os.major(status.st_rdev), os.minor(status.st_rdev)))
         else:
-            yield Entry(name, about.st_mode)
+            yield Entry(name, status.st_mode)
     if not (top / "dev/console").exists():
         yield Entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))

@@ -1,4 +1,4 @@
-"""Which kernel modules are needed, and in which order they can be loaded, by what each says that it depends on."""
+"""The kernel modules that are needed, and their loading order, from the dependencies that each module lists."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
 
 
 def listed(tree: Path) -> list[str]:
-    """Paths of the modules in this folder, in order; those of newer kernels are compressed by xz and named without it."""
+    """Return the sorted paths of all modules in a folder, without the suffix of xz that newer kernels use."""
     return sorted(path.relative_to(tree).as_posix().removesuffix(".xz") for path in tree.rglob("*.ko*"))
 
 
 def needs(tree: Path, wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The wanted modules' paths and those of all that they need -> the paths that each needs, as it says itself.
+    """Return the paths that each of the wanted modules needs, and each of these in turn.
 
-    These alone are decompressed, as a guest's first program loads them: the others, many times as many, stay as they are."""
+    Only these modules are decompressed, for a guest's first program to load; the many others stay as they are."""
     by_name = {module_name(path): path for path in listed(tree)}
     found: dict[str, tuple[str, ...]] = {}
     todo = list(wanted)
@@ -31,16 +31,16 @@ def needs(tree: Path, wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
             (tree / path).write_bytes(lzma.decompress(packed.read_bytes()))
             packed.unlink()
         asks_for = _asks_for((tree / path).read_bytes())
-        if lost := sorted(asks_for - by_name.keys()):
-            raise LookupError(f"the kernel has no module {', '.join(lost)}, which {module_name(path)} needs")
+        if missing := sorted(asks_for - by_name.keys()):
+            raise LookupError(f"the kernel has no module {', '.join(missing)}, which {module_name(path)} needs")
         found[path] = tuple(by_name[name] for name in sorted(asks_for))
         todo += found[path]
     return found
 
 
 def named(paths: Iterable[str], names: Iterable[str], built_in: Iterable[str] = ()) -> list[str]:
-    """Those of the paths that are modules of these names, but what is ``built_in`` (paths); LookupError names those that the
-    kernel does not have."""
+    """Return the paths of the modules with these names, without those that are ``built_in`` (paths). Raises LookupError with
+    the names that the kernel lacks."""
     by_name, inside = {module_name(path): path for path in paths}, {module_name(path) for path in built_in}
     wanted = [name.replace("-", "_") for name in names]
     missing = [name for name in wanted if name not in by_name and name not in inside]
@@ -50,14 +50,13 @@ def named(paths: Iterable[str], names: Iterable[str], built_in: Iterable[str] = 
 
 
 def names(tree: Path) -> set[str]:
-    """Of all that the kernel of this folder has as modules or built in."""
+    """Return the names of all modules of this folder's kernel, loadable or built in."""
     built_in = (tree / "modules.builtin").read_text().split()
     return {module_name(path) for path in (*listed(tree), *built_in)}
 
 
 def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:
-    """Name of a module -> names of those that need it, itself first, from what each file (name.ko -> content) says that it
-    depends on."""
+    """Return, for each module, the names of the modules that need it, itself first. ``contents``: file name to content."""
     needs = {module_name(file): _asks_for(content) for file, content in contents.items()}
     found = {name: [name] for name in needs}
     for name in needs:
@@ -71,18 +70,18 @@ def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:
 
 
 def matching(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:
-    """Those that match a pattern; * stays within a folder, ** goes through any number of them."""
+    """Return the paths that match a pattern; * stays within a folder, ** crosses any number of folders."""
     regexes = [re.compile(_regex(pattern)) for pattern in patterns]
     return [path for path in paths if any(regex.fullmatch(path) for regex in regexes)]
 
 
 def loading_order(needs: Mapping[str, Sequence[str]], paths: Iterable[str]) -> list[str]:
-    """The paths and all that they need, each once and after everything it needs."""
+    """Sort the paths and all that they need, each once and after everything it needs."""
     ordered: dict[str, None] = {}
 
     def visit(path: str, asked_by: tuple[str, ...]) -> None:
         if path in asked_by:
-            raise ValueError(f"modules need each other: {' '.join((*asked_by, path))}")
+            raise ValueError(f"modules depend on each other: {' '.join((*asked_by, path))}")
         for needed in needs[path]:
             if needed not in ordered:
                 visit(needed, (*asked_by, path))
@@ -94,14 +93,14 @@ def loading_order(needs: Mapping[str, Sequence[str]], paths: Iterable[str]) -> l
 
 
 def module_name(path: str) -> str:
-    """As the kernel has it, where - and _ are the same."""
+    """Return a module's name in the kernel, which takes - and _ as the same."""
     return PurePosixPath(path).name.partition(".ko")[0].replace("-", "_")
 
 
 def _asks_for(content: bytes) -> set[str]:
-    """The names in a module's own list of what it depends on (`modinfo -F depends`)."""
-    said = _DEPENDS.search(content)
-    return {name.replace("-", "_") for name in said[1].decode(errors="replace").split(",") if name} if said else set()
+    """Return the names in a module's list of dependencies (`modinfo -F depends`)."""
+    match = _DEPENDS.search(content)
+    return {name.replace("-", "_") for name in match[1].decode(errors="replace").split(",") if name} if match else set()
 
 
 def _regex(pattern: str) -> str:

@@ -1,6 +1,6 @@
-"""What goes into an image: Debian packages, what is left out of them, and the kernel modules that guests need.
+"""The content of an image: Debian packages, files left out of them, and the kernel modules that guests need.
 
-The specification's key is the hash of all of it, so that another specification is another image.
+The specification's key is a hash of everything in it, so that another specification gives another image.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from twinbed.model.nic import NIC_MODELS
 
 BUILDER = 6
-"""Raised when the builder puts something else into an image for the same specification."""
+"""Raise it when the builder makes another image from the same specification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """Everything that decides what is built, except the package versions of the day and the probe."""
+    """Everything that decides the build, except the package versions of the day and the probe."""
 
     suite: str = "bookworm"
     architecture: str = "amd64"
@@ -46,20 +46,20 @@ class Specification:
         "/usr/share/man/*",
     )
     kernel: str = "linux-image-amd64"
-    """Not the cloud kernel: that one has no e1000."""
+    """Not the cloud kernel, which has no e1000."""
     boot_modules: tuple[str, ...] = (
         "virtio_pci",
         "virtio_blk",
         "virtio_console",
-        "crc32c_generic",  # libcrc32c, which erofs needs, asks for it by alias: no dependency says so
+        "crc32c_generic",  # libcrc32c, which erofs needs, asks for it by an alias that no dependency lists
         "erofs",
         "overlay",
     )
-    """Loaded before the root file system is there; a guest does not boot without them."""
+    """Loaded before the root file system is mounted; a guest does not boot without them."""
     nic_modules: tuple[str, ...] = tuple(
         module for model in NIC_MODELS.values() for module in (model.driver, *model.other_modules)
     )
-    """Loaded at boot too, by guests that have such a NIC: nothing in a guest loads the driver of a device that it finds."""
+    """Also loaded at boot, by guests with such a NIC: no program in a guest loads the drivers of its devices."""
     guest_modules: tuple[str, ...] = (
         "kernel/crypto/*.ko",
         "kernel/drivers/char/hw_random/virtio-rng.ko",
@@ -82,8 +82,8 @@ class Specification:
         "kernel/net/tls/*.ko",
         "kernel/net/xfrm/*.ko",
     )
-    """Patterns of modules that guests keep in /lib/modules, where the kernel loads them by itself when asked for one
-    (a queueing discipline, a congestion control, a tunnel). What they depend on comes along."""
+    """Patterns of modules in the guests' /lib/modules, which the kernel loads by itself when needed (a queueing discipline, a
+    congestion control, a tunnel). Their dependencies are included."""
 
     @property
     def key(self) -> str:
@@ -96,5 +96,5 @@ TWINBED = Specification()
 
 
 def with_kernel(package: str) -> Specification:
-    """The same with another kernel: a Debian package of one, or the meta package that leads to it."""
+    """Return the specification with another kernel: its Debian package or a meta package for it."""
     return replace(TWINBED, kernel=package)

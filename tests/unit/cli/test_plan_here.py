@@ -118,7 +118,7 @@ def test_a_machine_that_can_have_no_hosts_plans_all_the_same(
     refused = json.loads(capsys.readouterr().out)["refused"]
     assert [(each["what"], each["found"]) for each in refused] == [
         ("system", "Linux 6.1.0 aarch64"),
-        ("switches", "the programs for hosts are x86_64's, and this machine is aarch64"),
+        ("switches", "the programs for hosts need x86_64, and this machine is aarch64"),
     ]
     assert run(["check", "offload"]) == codes.PREFLIGHT
     monkeypatch.setattr(platform, "uname", lambda: SimpleNamespace(system="Linux", release="6.1.0", machine="x86_64"))

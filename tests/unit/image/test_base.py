@@ -84,7 +84,7 @@ def stand_in(folder: Path, name: str, script: str) -> None:
         ("E: Unable to locate package irtt", "lack a package"),
         ("cp: error writing 'x': No space left on device", "free some space"),
         ("unshare: cannot change root filesystem propagation: Invalid argument", "mount --bind"),
-        ("E: something never seen", "look at the log"),
+        ("E: something never seen", "fix the problem, then twinbed image build"),
     ],
 )
 def test_a_failed_mmdebstrap_is_explained_and_leaves_its_log(tools: Path, said: str, advice: str) -> None:

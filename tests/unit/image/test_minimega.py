@@ -86,7 +86,7 @@ def test_without_the_client_it_says_so(image: Image, tmp_path: Path) -> None:
 def test_what_is_no_client_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "miniccc"
     file.write_bytes(content)
-    with pytest.raises(ImageFailed, match="no program for Linux on x86-64"):
+    with pytest.raises(ImageFailed, match="it must be a program for Linux on x86-64"):
         minimega.client(file)
     with pytest.raises(ImageFailed, match="No such file"):
         minimega.client(tmp_path / "none")

@@ -101,7 +101,7 @@ def test_patterns_stay_in_a_folder_unless_they_say_otherwise(pattern: str, names
 
 
 def test_a_circle_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"need each other: a\.ko b\.ko a\.ko"):
+    with pytest.raises(ValueError, match=r"depend on each other: a\.ko b\.ko a\.ko"):
         modules.loading_order({"a.ko": ("b.ko",), "b.ko": ("a.ko",)}, ["a.ko"])
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from twinbed.hosts import passport
 from twinbed.hosts.passport import cores_first
-from twinbed.image import other_kernel
+from twinbed.image import kernel
 from twinbed.testbeds.qemu import abilities
 from twinbed.testbeds.qemu.command_line import Sockets, command_line
 from twinbed.testbeds.qemu.guest import _panic
@@ -132,8 +132,8 @@ def test_a_cpu_that_qemu_does_not_know_is_refused() -> None:
 def test_a_meta_package_leads_to_a_kernel() -> None:
     # Debian's package of that name.
     about = "Package: linux-image-6.12-amd64\nDepends: linux-image-6.12.117+deb12-amd64 (= 6.12.117-1~deb12u1)\nSize: 1\n"
-    assert other_kernel.leads_to(about) == "linux-image-6.12.117+deb12-amd64"
-    assert other_kernel.leads_to("Package: linux-image-6.1.0-56-amd64\nDepends: kmod, linux-base (>= 4.3~)\n") is None
+    assert kernel.leads_to(about) == "linux-image-6.12.117+deb12-amd64"
+    assert kernel.leads_to("Package: linux-image-6.1.0-56-amd64\nDepends: kmod, linux-base (>= 4.3~)\n") is None
 
 
 def test_last_words_of_a_kernel(tmp_path: Path) -> None:
