@@ -235,7 +235,7 @@ def test_an_object_that_grew(proxy: Proxy, address: Address, folder: Path) -> No
 
     stored = snapshot.batches[0].tables["metrics"][0]
     obstore.put(from_url(str(address), client_options={"allow_http": True}), stored.name, bytes(32 * 2**20))
-    with pytest.raises(BucketError, match=f"{stored.name} has 33,554,432 bytes, more than the allowed {stored.bytes:,} that"):
+    with pytest.raises(BucketError, match=f"{stored.name} has 33,554,432 bytes, more than the allowed {stored.bytes:,}"):
         opened(address).table("metrics")
 
 
