@@ -397,7 +397,7 @@ def test_a_detector_is_drawn_and_told() -> None:
         "from 16 on the rate has fallen by 10 % or more",
         "its threshold: 75 % of contended runs, 0 % false alarms",
     ):
-        assert f'aria-label="{mark}"' in shown
+        assert f'data-said="{mark}"' in shown
     assert "area 0.940 (0.800 to 0.980)" in shown
     assert "replicate 0" not in shown, "it was trained on that one"
     assert not re.search(r"NaN|undefined", shown)
