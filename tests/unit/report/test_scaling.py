@@ -347,7 +347,7 @@ def test_losses_and_bends_are_drawn() -> None:
     ]
     bent = Contention("results", "goodput", "pairs", 0.05, 0.1, [LevelContention({}, curves, [], None, "few runs")])
     shown = body(contention_section(bent))
-    assert shown.count("<figure>") == 1 and "CPU idle seconds (mirrored), N = 4: 0.5" in shown
+    assert shown.count("<figure>") == 1 and "CPU idle time (mirrored), N = 4: 0.5" in shown
     assert "If the rate turns first, the machine&#39;s metrics come too late." in shown
 
 
