@@ -90,4 +90,4 @@ def drawn(page: str) -> tuple[int, set[str]]:
     """The number of pictures, and what the marks say."""
     shown = page.split("<main>")[1].split("</main>")[0]
     assert not re.search(r"NaN|undefined|&lt;figure", shown)
-    return shown.count("<figure>"), set(re.findall(r'aria-label="([^"]*)"', shown))
+    return shown.count("<figure>"), set(re.findall(r'(?:aria-label|data-said)="([^"]*)"', shown))

@@ -293,7 +293,7 @@ def test_all_that_there_is_without_a_flag_and_parts_made_anew(
     assert figure.stat().st_mtime_ns == drawn
 
 
-@pytest.mark.parametrize(("flag", "advice"), [("--chains", "put syscalls into"), ("--flent", "the workload iperf3")])
+@pytest.mark.parametrize(("flag", "advice"), [("--chains", "add syscalls to"), ("--flent", "the workload iperf3")])
 def test_what_is_asked_for_and_not_there(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, advice: str
 ) -> None:

@@ -107,6 +107,6 @@ def test_where_there_is_no_place_or_no_page_it_is_said(results: Path, shown: Sho
     trace = tmp_path / "plain.txt"
     trace.write_text("1 2 3\n")
     code, out, err = shown("chain", trace, "--html", tmp_path / "chain.html")
-    assert code == codes.USAGE and "no page of traces" in err and not out
+    assert code == codes.USAGE and "traces has no page" in err and not out
     code, _, err = shown("analyse", "anova", results, "--html", tmp_path / "none" / "page.html")
     assert code == codes.USAGE and "cannot be written" in err and "--html FILE" in err

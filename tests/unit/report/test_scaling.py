@@ -347,7 +347,7 @@ def test_losses_and_bends_are_drawn() -> None:
     ]
     bent = Contention("results", "goodput", "pairs", 0.05, 0.1, [LevelContention({}, curves, [], None, "few runs")])
     shown = body(contention_section(bent))
-    assert shown.count("<figure>") == 1 and "CPU idle seconds (mirrored), N = 4: 0.5" in shown
+    assert shown.count("<figure>") == 1 and "CPU idle time (mirrored), N = 4: 0.5" in shown
     assert "If the rate turns first, the machine&#39;s metrics come too late." in shown
 
 
@@ -397,7 +397,7 @@ def test_a_detector_is_drawn_and_told() -> None:
         "from 16 on the rate has fallen by 10 % or more",
         "its threshold: 75 % of contended runs, 0 % false alarms",
     ):
-        assert f'aria-label="{mark}"' in shown
+        assert f'data-said="{mark}"' in shown
     assert "area 0.940 (0.800 to 0.980)" in shown
     assert "replicate 0" not in shown, "it was trained on that one"
     assert not re.search(r"NaN|undefined", shown)

@@ -75,21 +75,21 @@ def section(anova: Anova) -> Section:
 
 
 def explained(anovas: Sequence[Anova | Unexplained]) -> Section:
-    """Return the section of a report: the table of each metric, and all details of the first."""
+    """Return the section of a report: the answer of the first metric, the table of each, and all details of the first."""
     drawn = next((each for each in anovas if isinstance(each, Anova)), None)
     items: list[Item] = [INTRODUCTION, *(_explained(each, each is drawn) for each in anovas)]
-    return Section("explained", "Which factors matter", items=items)
+    if drawn:
+        folded = (Section("", table.title, items=(table,), folded=True) for table in _model_tables(drawn) if table.records)
+        items += [*folded, *(replace(one, folded=True) for one in details(drawn, MOST_BARS, MOST_POINTS))]
+    sentence = lede(drawn) if drawn else "No metric's variance can be analysed."
+    return Section("explained", "Which factors matter", sentence, items)
 
 
-def _explained(each: Anova | Unexplained, whole: bool) -> Section:
+def _explained(each: Anova | Unexplained, is_said: bool) -> Section:
     key = f"anova-{each.response}"
     if isinstance(each, Unexplained):
         return Section(key, heading(metric_name(each.response)), f"Cannot analyse its variance: {each.reason}.")
-    items: list[Item] = [variance_table(each), each.notes]
-    if whole:
-        folded = (Section("", table.title, items=(table,), folded=True) for table in _model_tables(each) if table.records)
-        items += [*folded, *(replace(one, folded=True) for one in details(each, MOST_BARS, MOST_POINTS))]
-    return Section(key, heading(title(each)), lede(each), items)
+    return Section(key, heading(title(each)), "" if is_said else lede(each), (variance_table(each), each.notes))
 
 
 def _model_tables(anova: Anova) -> list[Table]:

@@ -168,7 +168,7 @@ def test_cautions_travel_with_the_result(shown, tmp_path):
     respond = planted_response({"one": 1.0, "two": 0.5}, 0.02, 3)
     carried = [Caution(Kind.STEAL, "5 % of the time")]
     folder = write_study(tmp_path / "results", ["one", "two"], {}, 3, respond, cautions=carried)
-    text = "hypervisor took CPU time away (one, 3 of 3 runs: 5 % of the time). To do: run on a quiet"
+    text = "took CPU time away (one, 3 of 3 runs: 5 % of the time). To do: measure on a quiet"
     _, out, _ = shown(folder, "--response", "requests_per_second")
     assert text.replace(". To do", "") in out
     _, out, _ = shown(folder, "--response", "requests_per_second", "--format", "html")
@@ -181,12 +181,12 @@ def test_cautions_travel_with_the_result(shown, tmp_path):
     ("arguments", "expected"),
     [
         ((GOLDEN / "loss.csv", "--response", "loss"), "the analysis of a file needs its factors"),
-        ((GOLDEN / "loss.csv", "--factor", "receivers"), "which column is the response?"),
+        ((GOLDEN / "loss.csv", "--factor", "receivers"), "the column of the response is missing"),
         ((*LOSS, "--terms", "receivers"), "--terms and --factor both name factors"),
         ((*LOSS, "--confidence", "30%"), "--confidence: 0.3: should be greater than 0.5"),
         ((*LOSS, "--drop-below", "much"), "--drop-below"),
         ((*LOSS, "--levels", "receivers"), "--levels: 'receivers' is not NAME=LEVEL,LEVEL"),
-        ((*LOSS, "--host", "client"), "--host and --direction are of results folders"),
+        ((*LOSS, "--host", "client"), "--host and --direction are for results folders"),
         ((*TWO, "--response", "speed"), "--response names speed, and --terms names rate"),
         ((GOLDEN / "none.csv", "--terms", "y ~ a"), "no such file or folder"),
         ((GOLDEN, "--terms", "y ~ a"), "is not a results folder"),

@@ -84,7 +84,7 @@ def test_names_of_lines_that_end_together_do_not_overlap(logarithmic):
     heights = {
         name: float(result[1])
         for name in ("one", "two", "three")
-        if (result := re.search(rf'translate\([-\d.]+,([-\d.]+)\)"[^>]*>{name}<', drawn))
+        if (result := re.search(rf'<text[^>]* y="([-\d.]+)"[^>]*>{name}<', drawn))
     }
     assert len(heights) == 3
     ordered = sorted(heights.values())

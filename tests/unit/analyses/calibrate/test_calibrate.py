@@ -219,10 +219,10 @@ def test_compare_says_what_is_predictable(tmp_path: Path, capsys: pytest.Capture
         if row["predictable"] is not None:
             assert "but predictable: ±" in row["because"] and row["predictable"] < 0.3
     run(["compare", str(folder), "--all"])
-    assert "but predictable: ±" in " ".join(capsys.readouterr().out.split())
+    assert "predictable to ±" in " ".join(capsys.readouterr().out.split())
     page = tmp_path / "report.html"
     run(["report", str(folder), "-o", str(page)])
-    assert "Different, but predictable: requests per second of physical follow from virtio" in page.read_text()
+    assert "Different, but predictable: after calibration virtio predicts requests per second of physical" in page.read_text()
     data = json.loads((folder / KEPT).read_text())
     data["runs"] = "others"
     (folder / KEPT).write_text(json.dumps(data))

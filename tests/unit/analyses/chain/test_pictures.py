@@ -96,7 +96,7 @@ def test_names_are_escaped_everywhere() -> None:
 def test_the_page_shows_tables_and_pictures_of_what_differs() -> None:
     (section,) = chain.sections(results(6, {"physical": 0.0, "container": 0.0, "e1000": 0.2}))
     text = in_report(section)
-    assert "<h3>System calls as Markov chains</h3>" in text
+    assert "<h2>System calls as Markov chains</h2>" in text
     assert text.count("<svg ") == 8 and text.count(' class="print">') == 3
     # The furthest apart is open, and first.
     assert text.index("<h3>ab on client, payload 500B: e1000 compared with physical") < text.index(

@@ -77,7 +77,7 @@ def test_run_noise_is_why_nothing_is_mixed_in(tmp_path, capfdbinary):
     result = analysed(capfdbinary, tmp_path / "r")
     mean = of(result, "mean")
     assert mean["mixed_in"] is None
-    assert "too little to narrow the interval; run noise limits the correlation of virtio to 0." in mean["because"]
+    assert "too little to narrow the interval; run noise caps the correlation of virtio at 0." in mean["because"]
     assert (mean["low"], mean["high"]) == (mean["alone_low"], mean["alone_high"])
     assert result["testbeds"][1]["at_most_by_noise"] < 0.7
 
@@ -106,13 +106,13 @@ def test_results_without_uncertain_inputs_are_refused(tmp_path, capfdbinary):
     document = json.loads((tmp_path / "r" / "study.json").read_text())
     (tmp_path / "r" / "study.json").write_text(json.dumps({**document, "uncertain": None}))
     assert run(["analyse", "multifidelity", str(tmp_path / "r")]) == 2
-    assert "without uncertain inputs" in capfdbinary.readouterr().err.decode()
+    assert "has no uncertain inputs" in capfdbinary.readouterr().err.decode()
 
 
 def test_the_report_has_a_section(mixed, tmp_path, capfdbinary):
     assert run(["report", str(mixed), "-o", str(tmp_path / "r.html")]) == 0
     page = (tmp_path / "r.html").read_text()
-    assert '<section id="uncertain"><h2>Over uncertain inputs</h2>' in page
+    assert '<section id="uncertain" ' in page and "<h2>Over uncertain inputs</h2>" in page
     capfdbinary.readouterr()
     result = analysed(capfdbinary, mixed)
     mean = of(result, "mean")

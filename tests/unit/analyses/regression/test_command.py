@@ -343,7 +343,7 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "rate ~ nic", "--formula", "load ~ nic"], "models side by side must explain one response"),
         (["--formula", "1 ~ nic"], "the formula's response is no column"),
         (["--formula", "rate ~ pairs + I(2 * pairs)"], "columns depend on each other: (2 * pairs) = 2 (pairs)"),
-        (["--formula", "rate ~ nic", "--host", "client"], "are of results folders"),
+        (["--formula", "rate ~ nic", "--host", "client"], "are for results folders"),
     ],
 )
 def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str) -> None:
