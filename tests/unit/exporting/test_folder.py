@@ -409,7 +409,7 @@ def test_only_an_exports_folder_is_written_into(results: Path, tmp_path: Path, c
     assert "is the export of 'another', not of 'synthetic'" in capsys.readouterr().err
     (other / "export.json").write_text("[]")
     assert run(["export", str(results), "-o", str(other)]) == 2
-    assert "is no export's" in capsys.readouterr().err
+    assert "is not of an export" in capsys.readouterr().err
 
 
 def test_an_archive_exports_as_its_results_do(results: Path, tmp_path: Path) -> None:

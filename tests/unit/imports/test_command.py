@@ -174,8 +174,8 @@ def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
     text = output(capsys, "import", folder, "-o", tmp_path / "out", "--pattern", "{testbed}_{replicate:int}.txt", code=1)
     assert "\x1b" not in text
     for line in (
-        "host_3.txt: is of no kind that is known",
-        "host_4.txt: is of no kind that is known",
+        "host_3.txt: is of no known kind",
+        "host_4.txt: is of no known kind",
         "host_5.txt is no regular file",
         "host_6.txt is a link that leads out of the folder",
         "host_7.txt: is compressed ",
@@ -194,7 +194,7 @@ def test_a_regular_expression_without_end_and_too_many_files_are_refused(
 ) -> None:
     monkeypatch.setattr("twinbed.imports.layout.pattern.REGEX_CPU_SECONDS", 0.3)
     (tmp_path / f"{'a' * 100}.txt").touch()
-    assert "in ever more ways" in said(capsys, "import", tmp_path, "--dry-run", "--regex", r"(?P<testbed>(\w+\s?)+)!")
+    assert "in more and more ways" in said(capsys, "import", tmp_path, "--dry-run", "--regex", r"(?P<testbed>(\w+\s?)+)!")
     (tmp_path / "b").touch()
     assert "more than 1 files and folders" in said(capsys, "import", tmp_path, "--dry-run", "--most-files", "1")
     assert walk.MOST_FILES == 100_000

@@ -6,8 +6,8 @@ idle, steal).  The text without ``-o JSON`` gives the same values and table for 
 Its lines ``Average:`` are no interval.
 
 Without an interval mpstat writes one block about the time since boot, which looks like any other.  So JSON of one block has no
-values, unless the manifest says with ``one_interval: true`` that it is of an interval (``mpstat -o JSON 60 1``); a text of one
-block and no average has no values.
+values, unless the manifest has ``one_interval: true`` (``mpstat -o JSON 60 1``).  A text of one block and no average has no
+values.
 
 Source: mpstat(1), and sysstat's own output.
 """

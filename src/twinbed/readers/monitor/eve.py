@@ -1,8 +1,8 @@
 """Suricata's eve.json, an object a line: its alerts, and its flow records as connections.
 
-A flow that Suricata calls ``new`` never came to be (S0 of a connection log); the others count as established (SF), since their
-states and reasons (closed, timeout, forced at the end of a file) tell no more of how they ended.  Other kinds of events are
-counted only.
+A flow that Suricata calls ``new`` was never established (S0 of a connection log).  The others count as established (SF): their
+states and reasons (closed, timeout, forced at the end of a file) do not show how they ended.  Other kinds of events are only
+counted.
 Source: https://docs.suricata.io/en/suricata-7.0.10/output/eve/eve-json-format.html.
 """
 
@@ -22,10 +22,10 @@ KNOWN = "event_type"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What an alert is of."""
+    """The signature of an alert."""
 
     generator: int
-    """``gid``: 1 of rules."""
+    """``gid``: 1 for rules."""
     id: int
     text: str
     category: str
@@ -33,30 +33,30 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class UnreadLine:
     line: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Eve:
-    """What a file holds. ``flaws`` are lines that are no event; a file that was cut off ends with one."""
+    """The content of a file. ``unread`` are lines that are no event; a file that was cut off ends with one."""
 
     alerts: Mapping[Signature, int]
     connections: Sequence[Connection]
     events: Mapping[str, int] = field(default_factory=dict)
     """Kind -> number."""
-    flaws: Sequence[Flaw] = ()
+    unread: Sequence[UnreadLine] = ()
     began_s: float | None = None
     """The earliest time in it."""
 
 
 def read(text: str) -> Eve:
-    """Never raises: what cannot be read is a flaw with its line."""
+    """Read a file without raising: a line that cannot be read is in ``unread``."""
     alerts: Counter[Signature] = Counter()
     connections: list[Connection] = []
     events: Counter[str] = Counter()
-    flaws: list[Flaw] = []
+    unread: list[UnreadLine] = []
     times: list[float] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -72,11 +72,11 @@ def read(text: str) -> Eve:
                 connections.append(_connection(event))
             events[kind] += 1
         except (ValueError, LookupError, TypeError, RecursionError) as error:
-            flaws.append(Flaw(number, f"no event of Suricata's ({_why(error)}): {line[:60]!r}"))
+            unread.append(UnreadLine(number, f"no event of Suricata's ({_why(error)}): {line[:60]!r}"))
             continue
         if (moment := _seconds(event.get("timestamp"))) is not None:
             times.append(moment)
-    return Eve(alerts, connections, events, flaws, min(times, default=None))
+    return Eve(alerts, connections, events, unread, min(times, default=None))
 
 
 def _why(error: Exception) -> str:

@@ -22,7 +22,7 @@ Connection = Mapping[str, str | int | float | None]
 
 
 def of_log(link: str, checksums: str, log: pa.Table) -> pa.Table:
-    """Of the table that the core's own log is."""
+    """Return rows of the core's own log."""
     import pyarrow.compute as pc
 
     packets = pc.add(log["originator_packets"], log["responder_packets"])
@@ -31,7 +31,7 @@ def of_log(link: str, checksums: str, log: pa.Table) -> pa.Table:
 
 
 def of_rows(link: str, observer: str, checksums: str, rows: Sequence[Connection]) -> pa.Table:
-    """Of what an engine wrote."""
+    """Return rows of an engine's output."""
     import pyarrow as pa
 
     return _of(link, observer, checksums, pa.Table.from_pylist(list(rows), schema=_schema()))

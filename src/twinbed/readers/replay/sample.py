@@ -1,5 +1,6 @@
-"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers, 0.1 s between
-packets; the second answer is the one that a shell gives to ``id`` as root, at which intrusion detection systems raise an
+"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers.
+
+Packets are 0.1 s apart.  The second answer is a shell's to ``id`` as root, which makes intrusion detection systems raise an
 alarm.
 """
 
@@ -21,7 +22,7 @@ _ANSWERS = (b"welcome\n", b"uid=0(root) gid=0(root) groups=0(root)\n", b"bye\n" 
 
 
 def capture() -> bytes:
-    """The same bytes always, with TCP's checksums right (RFC 9293)."""
+    """Return the same bytes always, with right checksums of TCP (RFC 9293)."""
     return pcap.write([frame for number, body in enumerate(_ANSWERS) for frame in _connection(number, body)])
 
 
