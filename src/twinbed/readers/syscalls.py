@@ -110,13 +110,13 @@ class Place:
 
     def call_rows(self) -> Iterator[pa.Table]:
         for program in self.programs:
-            yield self._of(program, program.calls)
+            yield self._labelled(program, program.calls)
 
     def transition_rows(self) -> Iterator[pa.Table]:
         for program in self.programs:
-            yield self._of(program, program.transitions.grams())
+            yield self._labelled(program, program.transitions.grams())
 
-    def _of(self, program: Program, table: pa.Table) -> pa.Table:
+    def _labelled(self, program: Program, table: pa.Table) -> pa.Table:
         """Return a table with the host and the program as its first columns."""
         import pyarrow as pa
 

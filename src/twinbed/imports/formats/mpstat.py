@@ -111,9 +111,7 @@ def _read_json(source: Source, options: Document) -> Sequence[Measurement]:
         diagnostics.append(Diagnostic("only the first document is read", line_of(text, whole[0])))
     facts = {_FACTS[name]: value.strip('"') for name, value in _FACT.findall(text[: begins.start()])}
     if len(blocks) == 1 and options.get("one_interval") is not True:
-        diagnostics.append(
-            Diagnostic("has one block, which may be about the time since boot: one_interval says that it is not")
-        )
+        diagnostics.append(Diagnostic("has one block, which may be about the time since boot; set one_interval if it is not"))
         blocks = []
     elif not blocks:
         diagnostics.append(Diagnostic("has no block"))

@@ -137,7 +137,7 @@ def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> 
             1 < len(first) < len(second)
             and "/" not in between[0]
             and all(_TESTBEDS.fullmatch(value) for value in first)
-            and not _whole(second)
+            and not _are_numbers(second)
             and not _directions(second)
             and len({(row[index], row[index + 2]) for row in rows}) == len(second)
         ):
@@ -155,10 +155,10 @@ def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str
     if testbed is None:
         testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
     named = {index for index in varying if _directions(columns[index]) or _snapshots(columns[index])}
-    words = [index for index in varying if not _whole(columns[index]) and index not in named]
+    words = [index for index in varying if not _are_numbers(columns[index]) and index not in named]
     if testbed is None and words:
         testbed = words[0]
-    numbers = [index for index in varying if index != testbed and index not in joined and _whole(columns[index])]
+    numbers = [index for index in varying if index != testbed and index not in joined and _are_numbers(columns[index])]
     counted = [index for index in numbers if _word_before(columns, index) in _RUNS]
     alone = [index for index in numbers[-1:] if not _word_before(columns, index)]
     replicate = next(iter([*counted, *alone]), None)
@@ -177,13 +177,13 @@ def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str
     fields: list[str] = []
     for index, values in enumerate(columns):
         if index in names and index not in joined:
-            fields.append(f"{{{names[index]}:int}}" if index != testbed and _whole(values) else f"{{{names[index]}}}")
+            fields.append(f"{{{names[index]}:int}}" if index != testbed and _are_numbers(values) else f"{{{names[index]}}}")
         elif index not in joined:
             fields.append("" if values == ["\0"] else values[0].replace("{", "{{").replace("}", "}}"))
     return fields
 
 
-def _whole(values: Sequence[str]) -> bool:
+def _are_numbers(values: Sequence[str]) -> bool:
     return all(value.isdecimal() for value in values)
 
 
@@ -198,6 +198,6 @@ def _snapshots(values: Sequence[str]) -> bool:
 def _word_before(columns: Sequence[Sequence[str]], index: int) -> str:
     """Return the word before a number, as in ``parallel-10`` and ``run3``, where it never varies; empty without one."""
     before = columns[index - 2] if index >= 2 and columns[index - 1][0] in ("-", "=", "\0", "_") else ()
-    if len(before) != 1 or not re.fullmatch(r"[A-Za-z]\w*", before[0]) or not _whole(columns[index]):
+    if len(before) != 1 or not re.fullmatch(r"[A-Za-z]\w*", before[0]) or not _are_numbers(columns[index]):
         return ""
     return before[0].lower()

@@ -59,16 +59,20 @@ def _features(host: str, root: ElementTree.Element) -> Iterator[Feature]:
             yield word("active", host, "nmap_service", " ".join(each for each in known if each))
     yield from _tests(host, about)
     for element, name in (("tcpsequence", "difficulty"), ("ipidsequence", "class"), ("tcptssequence", "class")):
-        found = about.find(element)
-        yield word("active", host, f"nmap_{element}", None if found is None else found.get(name), 6)
+        sequence = about.find(element)
+        yield word("active", host, f"nmap_{element}", None if sequence is None else sequence.get(name), 6)
     distance = about.find("distance")
     yield number("active", host, "nmap_hops", None if distance is None else float(distance.get("value", "nan")))
 
 
 def _tests(host: str, about: ElementTree.Element) -> Iterator[Feature]:
-    found = about.find("os/osfingerprint")
+    fingerprint = about.find("os/osfingerprint")
     # The text is in lines of 70 characters that begin with OS:.
-    text = "" if found is None else "".join(line.removeprefix("OS:") for line in found.get("fingerprint", "").splitlines())
+    text = (
+        ""
+        if fingerprint is None
+        else "".join(line.removeprefix("OS:") for line in fingerprint.get("fingerprint", "").splitlines())
+    )
     for name, fields in _TEST.findall(text):
         if name == "SEQ":
             yield from _sequence(host, fields)

@@ -115,10 +115,10 @@ def _steps(
         (pair.server, pair.wall.server_received, pair.monotonic.server_received),
     )
     for host, wall, monotonic in ends:
-        there_ = wall != MISSING
-        ahead = (wall - monotonic)[there_]
+        stamped = wall != MISSING
+        ahead = (wall - monotonic)[stamped]
         levels = (ahead - ahead[0]) / 1e9 if len(ahead) else np.empty(0)
-        at_s = there_at[there_]
+        at_s = there_at[stamped]
         yield from (Step(host, float(at_s[index]), by_s) for index, by_s in level_shifts(levels, LEAST_STEP_S))
 
 

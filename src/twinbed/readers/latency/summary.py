@@ -120,10 +120,10 @@ def clock_values(of_pair: PairSummary) -> Iterator[Value]:
 
 def _round_trip(rtt_s: Numbers, host: str) -> Iterator[Value]:
     there = rtt_s[~np.isnan(rtt_s)]
-    yield value("probe_rtt_mean", _of(there, np.mean), host)
-    yield value("probe_rtt_median", _of(there, np.median), host)
+    yield value("probe_rtt_mean", _applied(there, np.mean), host)
+    yield value("probe_rtt_median", _applied(there, np.median), host)
     yield value("probe_rtt_p95", _quantile(there, 0.95), host)
-    yield value("probe_rtt_max", _of(there, np.max), host)
+    yield value("probe_rtt_max", _applied(there, np.max), host)
 
 
 def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[Value]:
@@ -131,25 +131,25 @@ def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[
     known = [each for each in delays if each is not None]
     joined = np.concatenate(known) if len(known) == len(delays) else np.empty(0)
     there = joined[~np.isnan(joined)]
-    yield value("one_way_delay_min", _of(there, np.min), host, way)
-    yield value("one_way_delay_mean", _of(there, np.mean), host, way)
-    yield value("one_way_delay_median", _of(there, np.median), host, way)
+    yield value("one_way_delay_min", _applied(there, np.min), host, way)
+    yield value("one_way_delay_mean", _applied(there, np.mean), host, way)
+    yield value("one_way_delay_median", _applied(there, np.median), host, way)
     yield value("one_way_delay_p95", _quantile(there, 0.95), host, way)
-    yield value("one_way_delay_max", _of(there, np.max), host, way)
+    yield value("one_way_delay_max", _applied(there, np.max), host, way)
 
 
 def _jitter(pairs: Sequence[PairSummary], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
     jitter = np.concatenate([each.windows[way].jitter_s for each in pairs for way in ways])
     jitter = jitter[~np.isnan(jitter)]
-    yield value("jitter", _of(jitter, np.mean), host, direction)
-    yield value("jitter_max", _of(jitter, np.max), host, direction)
+    yield value("jitter", _applied(jitter, np.mean), host, direction)
+    yield value("jitter_max", _applied(jitter, np.max), host, direction)
 
 
 def _variation(pairs: Sequence[PairSummary], host: str, way: str) -> Iterator[Value]:
     above = np.concatenate([_above_least(each.unskewed[way]) for each in pairs])
     yield value("delay_variation_p95", _quantile(above, 0.95), host, way)
     successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in pairs])
-    yield value("ipdv", _of(successive[~np.isnan(successive)], np.mean), host, way)
+    yield value("ipdv", _applied(successive[~np.isnan(successive)], np.mean), host, way)
 
 
 def _above_least(delays: Numbers) -> Numbers:
@@ -159,7 +159,7 @@ def _above_least(delays: Numbers) -> Numbers:
     return least
 
 
-def _of(numbers: Numbers, what: Callable[[Numbers], SupportsFloat]) -> float | None:
+def _applied(numbers: Numbers, what: Callable[[Numbers], SupportsFloat]) -> float | None:
     return float(what(numbers)) if len(numbers) else None
 
 

@@ -88,11 +88,11 @@ def _why(error: Exception) -> str:
 def _signature(alert: Mapping[str, object]) -> Signature:
     severity = alert.get("severity")
     return Signature(
-        _whole(alert["gid"]),
-        _whole(alert["signature_id"]),
+        _count(alert["gid"]),
+        _count(alert["signature_id"]),
         str(alert.get("signature", "")),
         str(alert.get("category", "")),
-        None if severity is None else _whole(severity),
+        None if severity is None else _count(severity),
     )
 
 
@@ -109,15 +109,15 @@ def _connection(event: Mapping[str, object]) -> Connection:
         "protocol": "icmp" if protocol == "ipv6-icmp" else protocol,
         "ip_protocol": ip_protocol,
         "originator_address": str(event["src_ip"]),
-        "originator_port": _whole(event.get("src_port", event.get("icmp_type", 0))),
+        "originator_port": _count(event.get("src_port", event.get("icmp_type", 0))),
         "responder_address": str(event["dest_ip"]),
-        "responder_port": _whole(event.get("dest_port", event.get("icmp_code", 0))),
+        "responder_port": _count(event.get("dest_port", event.get("icmp_code", 0))),
         "state": "S0" if flow.get("state") == "new" else "SF",
-        "packets": _whole(flow["pkts_toserver"]) + _whole(flow["pkts_toclient"]),
+        "packets": _count(flow["pkts_toserver"]) + _count(flow["pkts_toclient"]),
     }
 
 
-def _whole(value: object) -> int:
+def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise TypeError(f"{value!r:.40} is no count")
     return value

@@ -211,11 +211,11 @@ def _checksum(
     packet: bytearray, at: int, protocol: int, old: bytes, old_pseudo: bytes, pseudo: bytes, whole: bool, ends: _Ends
 ) -> None:
     place = at + _CHECKSUM_AT[protocol]
-    found = int.from_bytes(packet[place : place + 2], "big")
-    if protocol == UDP and found == 0:
+    checksum = int.from_bytes(packet[place : place + 2], "big")
+    if protocol == UDP and checksum == 0:
         return  # none, in IPv4
     was_right = not whole or _sum(old_pseudo + old) == 0xFFFF
-    was_left = found == _sum(old_pseudo)
+    was_left = checksum == _sum(old_pseudo)
     if was_right or was_left:
         packet[place : place + 2] = b"\0\0"
         right = 0xFFFF - _sum(pseudo + bytes(packet[at:]))
@@ -223,6 +223,6 @@ def _checksum(
     else:
         # RFC 1624: as wrong as it was.
         change = _sum(pseudo) + _sum(bytes(packet[at : at + 4])) + 2 * 0xFFFF - _sum(old_pseudo) - _sum(old[:4])
-        right = 0xFFFF - ((0xFFFF - found + change) % 0xFFFF)
+        right = 0xFFFF - ((0xFFFF - checksum + change) % 0xFFFF)
         ends.notes["checksums that were wrong, left so"] += 1
     packet[place : place + 2] = (right or (0xFFFF if protocol == UDP else 0)).to_bytes(2, "big")
