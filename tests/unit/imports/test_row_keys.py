@@ -179,7 +179,7 @@ def test_rows_of_a_run_are_samples_or_contradict_each_other(tmp_path: Path, caps
     path = manifest(folder)
     assert run(["import", str(folder), "-o", str(tmp_path / "out"), "--manifest", str(path)]) == 2
     said = capsys.readouterr().err
-    assert "60 runs have several" in said
+    assert "60 runs match several" in said
     assert "docker, payload 500, offload off, replicate 1: runs.csv has 2 measurements of it" in said
     assert "rows: mean" in said
     results = imported(folder, tmp_path / "out", options={**OPTIONS, "rows": "mean"})
