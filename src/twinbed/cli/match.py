@@ -11,7 +11,7 @@ import click
 from twinbed.cli import captures
 from twinbed.contracts import exit_codes as codes
 from twinbed.model.amount import amount
-from twinbed.readers.packets.unmatched import unknown_row, unknown_table
+from twinbed.readers.packets.path import unknown_row, unknown_table
 from twinbed.readers.refusals import refusals
 from twinbed.render.output import put
 from twinbed.show.quantities import quantity, share

@@ -14,7 +14,7 @@ from twinbed.render.rows import STYLES, print_json, print_table
 from twinbed.terminal import say, say_text
 
 if TYPE_CHECKING:
-    from twinbed.published.finding import Finding
+    from twinbed.published.limits import Finding
     from twinbed.published.printed import Cell, Library, Table
     from twinbed.published.printed_metrics import Own
     from twinbed.published.verdicts import Held

@@ -1,4 +1,4 @@
-"""What tables and columns mean: for ``dictionary.csv`` and the README beside exported tables."""
+"""The meaning of tables and columns, for ``dictionary.csv`` and the README of exported tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TABLES = {
     "probes": "a row a latency probe (docs/latency.md)",
     "reorder_buffer_occupancy_density": "a row a number of packets held to hand on in order: at how many arrivals (RFC 5236)",
     "reorder_density": "a row a displacement of packets on a path: how many had it (RFC 5236)",
-    "requests": "a row a request, as ab tells",
+    "requests": "a row a request, by ab",
     "runs": "a row a run",
     "segment_sizes": "a row a range of payload sizes: how many segments had it (docs/packets.md)",
     "sockets": "a row a sample of a TCP connection's end, as its kernel has it (docs/sockets.md)",
@@ -172,7 +172,7 @@ UNITS = {"_s": "s", "_ns": "ns", "_bytes": "bytes", "seconds": "s", "bytes": "by
 
 
 def dictionary(name: str, table: pa.Table, factors: Sequence[str]) -> Iterator[dict[str, str | None]]:
-    """A row a column: table, column, type, unit, meaning; missing where the name or the manual alone says it."""
+    """Yield a row a column: table, column, type, unit, meaning; missing where the name or the manual is enough."""
     own = COLUMNS.get(name, {})
     for field in table.schema:
         meaning = own.get(field.name) or EVERYWHERE.get(field.name)
@@ -192,7 +192,7 @@ Metric = tuple[str, str, str, str, str]
 
 
 def described(results: Results) -> list[Metric]:
-    """Metric, unit, layer, scale, description, of every metric of the results."""
+    """Return metric, unit, layer, scale, description, of every metric of the results."""
     if "metrics" not in results.tables():
         return []
     table = results.metrics()
@@ -201,7 +201,7 @@ def described(results: Results) -> list[Metric]:
 
 
 def readme(results: Results, rows: Mapping[str, int], metrics: Sequence[Metric]) -> str:
-    """Markdown: the tables with their rows, and the metrics."""
+    """Return Markdown: the tables with their rows, and the metrics."""
     factors = ", ".join(results.factors) or "none"
     lines = [
         f"# Tables of {results.name}",

@@ -20,7 +20,7 @@ INDEX = "figures.csv"
 
 
 def write(figures: Sequence[Figure], folder: Path, on_progress: Callable[[int, int], None]) -> int:
-    """Every figure in each form, and ``figures.csv`` with what each shows; the number of files."""
+    """Write every figure in each form, and ``figures.csv`` with their titles; return the number of files."""
     names = Names()
     rows = []
     files = 0
@@ -38,7 +38,7 @@ def write(figures: Sequence[Figure], folder: Path, on_progress: Callable[[int, i
 
 
 def plot(figure: Figure) -> dict[str, bytes]:
-    """Suffix -> content."""
+    """Return suffix -> content."""
     import vl_convert
 
     specification = standing.specification(figure)
@@ -52,7 +52,7 @@ def plot(figure: Figure) -> dict[str, bytes]:
 
 
 def drawing(figure: Figure) -> dict[str, bytes]:
-    """Suffix -> content."""
+    """Return suffix -> content."""
     import vl_convert
 
     text = figure.drawing or ""

@@ -2,10 +2,10 @@
 
 In: the tables ``intervals`` (iperf3's reports), ``probes`` and ``delay_windows`` (latency).  Out: a ``.flent.gz`` for each run
 that has any.  Rates are in Mbits/s and times in ms, as flent's own.  ``results`` has a value a step, which begins at its ``x``
-and is as long as the longest interval: all bytes of the intervals in it over all their seconds, the mean round trip of the
-probes sent in it; null where there is none.  ``raw_values`` has each interval and probe.  An interval shorter than half a step
-is left out: iperf3's last may be a sliver, and flent would give its rate the weight of a whole one.  Each tool's seconds count
-from its own beginning.
+and is as long as the longest interval.  It is all bytes of the intervals in it over all their seconds, or the mean round trip
+of the probes sent in it; null where there is none.  ``raw_values`` has each interval and probe.  An interval shorter than half
+a step is left out: iperf3's last may be a sliver, and flent would give its rate the weight of a whole one.  Each tool's seconds
+count from its own beginning.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ TABLES: Mapping[str, Sequence[str]] = {
 }
 """The tables, each with the columns that a row needs: other tools' intervals have fewer."""
 STEP_S = 1.0
+"""The length of a step without intervals."""
 MOST_STEPS = 10**7
 """Values of a series that a file may have."""
-"""The length of a step where no interval says it."""
 TCP, UDP, PING = "tcp_nup", "udp_flood", "ping"
 """flent's tests whose plots draw such series."""
 Row = Mapping[str, Any]
@@ -67,7 +67,7 @@ class Series:
 
 
 def write(results: Results, folder: Path, on_progress: Callable[[int, int], None]) -> int:
-    """The number of files."""
+    """Write a file for each run with series; return the number of files."""
     of_run = _by_run(results)
     runs = [run for run in results.runs().to_pylist() if run["run"] in of_run]
     names = Names()
@@ -87,7 +87,7 @@ def write(results: Results, folder: Path, on_progress: Callable[[int, int], None
 
 
 def _by_run(results: Results) -> dict[str, dict[str, list[Row]]]:
-    """Run -> table -> rows."""
+    """Return run -> table -> rows."""
     by_run: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for name in TABLES:
         if name in results.tables():
@@ -98,14 +98,14 @@ def _by_run(results: Results) -> dict[str, dict[str, list[Row]]]:
 
 
 def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row]], filename: str) -> Document:
-    """The file's content. ``run`` is of the table of runs, ``tables`` the run's own rows."""
+    """Return the file's content. ``run`` is of the table of runs, ``tables`` the run's own rows."""
     intervals = tables.get("intervals", ())
     udp = any(row.get("datagrams") is not None for row in intervals)
     step_s = max(0.1, round(max((row["seconds"] for row in intervals), default=STEP_S), 1))
     series = dict([*_rates(intervals, udp, step_s), *_delays(tables.get("probes", ()), tables.get("delay_windows", ()))])
     last = max((point.at_s for each in series.values() for point in each.points), default=0.0)
     if last / step_s >= MOST_STEPS:
-        raise TwinbedError(f"{filename}: a series of {last:g} s is too long to be written", advice="leave --flent out")
+        raise TwinbedError(f"{filename}: a series of {last:g} s is too long to be written", advice="export without --flent")
     steps = math.floor(last / step_s) + 1
     began = run["started_s"]
     hosts = sorted({str(row["server"]) for row in tables.get("probes", ())})
@@ -138,8 +138,10 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
 
 
 def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple[str, Series]]:
-    """What arrived, as flent names it (a UDP flood of one client has no number); beside it what was handed over, and iperf3's
-    other numbers."""
+    """Yield received rates under flent's names, sent rates, and iperf3's other numbers.
+
+    A UDP flood of one client has no number in its name.
+    """
     protocol = "UDP" if udp else "TCP"
     ends: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in intervals:
@@ -166,7 +168,7 @@ def _rates(intervals: Iterable[Row], udp: bool, step_s: float) -> Iterator[tuple
 
 
 def _point(row: Row, value: float, step_s: float) -> Point:
-    """The mean of each step, by the middle of the intervals and weighted by their length."""
+    """Return an interval's point: it belongs to the step of its middle, weighted by its length."""
     begin = math.floor((row["start_s"] + row["seconds"] / 2) / step_s) * step_s
     return Point(max(row["start_s"], begin), value, row["seconds"])
 
@@ -188,7 +190,7 @@ def _delays(probes: Sequence[Row], windows: Iterable[Row]) -> Iterator[tuple[str
 
 
 def _stepped(points: Iterable[Point], steps: int, step_s: float) -> list[float | None]:
-    """Weighted means by step."""
+    """Return weighted means by step."""
     of: list[list[Point]] = [[] for _ in range(steps)]
     for point in points:
         of[math.floor(point.at_s / step_s)].append(point)

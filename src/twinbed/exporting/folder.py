@@ -1,4 +1,4 @@
-"""The exported folder: which one may be written, and parts that appear in it whole or not at all."""
+"""The exported folder: which folder may be written, and parts that appear in it whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FORMAT = 1
 
 
 def opened(folder: Path, study: str, version: str) -> None:
-    """Makes the folder, or finds that an export made it. Raises TwinbedError where something else did."""
+    """Make the folder, or check that an export made it. Raises TwinbedError where something else did."""
     there = Tree(folder).entries() if folder.is_dir() else {}
     if (there and MARK not in there) or (folder.exists() and not folder.is_dir()):
-        raise TwinbedError(f"{folder} is there, and no export made it", advice="name another folder with -o")
+        raise TwinbedError(f"{folder} exists, and no export made it", advice="name another folder with -o")
     if there:
         before = _study(folder)
         if before != study:
@@ -32,12 +32,12 @@ def _study(folder: Path) -> str:
     try:
         return str(loads(Tree(folder).read(MARK))["study"])
     except (ValueError, LookupError, TypeError) as error:
-        raise TwinbedError(f"{folder / MARK} is no export's: {error}", advice="name another folder with -o") from error
+        raise TwinbedError(f"{folder / MARK} is not of an export: {error}", advice="name another folder with -o") from error
 
 
 @contextlib.contextmanager
 def part(folder: Path, name: str) -> Iterator[Path]:
-    """A new folder that takes the place of ``name`` when all of it is written."""
+    """Provide a new folder that replaces ``name`` when all of it is written."""
     tree, making = Tree(folder), f".{name}.partial"
     tree.remove(making)
     tree.make(making)

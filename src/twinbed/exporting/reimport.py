@@ -1,7 +1,7 @@
-"""Every run's metrics in a file of its own, and ``import.yaml``, with which ``twinbed import`` makes the same values of them.
+"""Every run's metrics in a file of its own, and ``import.yaml``, with which ``twinbed import`` gives the same values.
 
-What comes back equal is the table ``metrics``: values, units, layers, scales, margins, hosts, directions, of the same testbeds,
-levels and replicates.  Failed runs, cautions, settings and deeper tables do not: the archive keeps those.
+The table ``metrics`` comes back equal: values, units, layers, scales, margins, hosts, directions, of the same testbeds, levels
+and replicates.  Failed runs, cautions, settings and deeper tables do not: the archive keeps those.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Row = Mapping[str, Any]
 
 
 def write(results: Results, folder: Path) -> int:
-    """The number of runs."""
+    """Write the files; return the number of runs."""
     runs = results.table("runs").to_pylist()
     values: dict[str, list[Row]] = defaultdict(list)
     for row in results.metrics().to_pylist():
@@ -40,7 +40,7 @@ def write(results: Results, folder: Path) -> int:
     anchors: dict[str, str] = {}
     for of_cell in cells.values():
         testbed = of_cell[0]["testbed"]
-        # As the runs have them: a column of numbers and texts has texts alone.
+        # By the runs: a column of numbers and texts has texts alone.
         own = loads(of_cell[0]["levels"])
         levels = {factor: own.get(factor) for factor in results.factors}
         name = names.of(f"{testbed} {cell_title(levels)}")
@@ -70,14 +70,14 @@ def _file(file: Path, rows: Sequence[Row], started_s: float) -> None:
 
 
 def _declared(rows: Iterable[Row]) -> dict[str, dict[str, object]]:
-    """Metric -> what a manifest says of it."""
+    """Return metric -> its declaration in a manifest."""
     return {row["metric"]: {what: row[what] for what in DECLARED} for row in rows}
 
 
 def _entry(
     name: str, testbed: str, levels: Mapping[str, Level], declared: Mapping[str, Mapping[str, object]], anchors: dict[str, str]
 ) -> list[str]:
-    """YAML of one cell's files; JSON is YAML. What cells declare alike is written once."""
+    """Return the YAML of one cell's files; JSON is YAML. Equal declarations are written once."""
     units = json.dumps({"units": {metric: about["unit"] for metric, about in declared.items()}}, ensure_ascii=False)
     metrics = json.dumps([{"name": metric, **about} for metric, about in declared.items()], ensure_ascii=False)
     return [

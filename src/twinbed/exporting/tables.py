@@ -1,7 +1,7 @@
 """Tables as CSV and Parquet, with a dictionary of their columns.
 
-CSV is RFC 4180 with LF, UTF-8, a header; texts are in quotes, so that an empty text (``""``) is told from a missing value
-(nothing); a text that a spreadsheet would take for a formula has an apostrophe before it.  Structures become columns
+CSV is RFC 4180 with LF, UTF-8, a header.  Texts are in quotes, so that an empty text (``""``) differs from a missing value
+(nothing).  A text that a spreadsheet would take for a formula has an apostrophe before it.  Structures become columns
 ``name.inner``, lists JSON.  Parquet keeps every type.
 """
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 STYLES = ("csv", "parquet")
 _INTERNAL = {"runs": ("levels", "key")}
-"""Columns that say again what others say, or what only twinbed needs."""
+"""Columns that repeat others, or that only twinbed needs."""
 
 
 def write(results: Results, folder: Path, styles: Sequence[str], on_progress: Callable[[int, int], None]) -> dict[str, int]:
-    """A file a table and style, ``dictionary.csv`` and ``README.md``; rows by table."""
+    """Write a file a table and style, ``dictionary.csv`` and ``README.md``; return the rows of each table."""
     import pyarrow.csv as pc
     import pyarrow.parquet as pq
 
@@ -48,13 +48,13 @@ def write(results: Results, folder: Path, styles: Sequence[str], on_progress: Ca
 
 
 def tidy(results: Results, name: str) -> pa.Table:
-    """A table as it is exported: testbed and levels in columns, nothing internal."""
+    """Return a table as it is exported: testbed and levels in columns, nothing internal."""
     table = results.table(name)
     return table.drop_columns([column for column in _INTERNAL.get(name, ()) if column in table.column_names])
 
 
 def flat(table: pa.Table) -> pa.Table:
-    """The same without nested columns."""
+    """Return the table without nested columns."""
     import pyarrow as pa
 
     while any(pa.types.is_struct(field.type) for field in table.schema):

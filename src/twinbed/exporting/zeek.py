@@ -2,8 +2,8 @@
 
 Source: Zeek's documentation of its ASCII writer and of ``Conn::Info``.  Times are to the microsecond, which is what Zeek
 reads captures with: a finer capture's times are cut, and a duration is the difference of cut times.  A connection whose
-duration is then 0 has none, and no bytes, as in Zeek.  What twinbed does not know is unset: service, local_orig,
-local_resp, tunnel_parents.
+duration is then 0 has none, and no bytes, as in Zeek.  Fields that twinbed does not know are unset: service,
+local_orig, local_resp, tunnel_parents.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SAME = {
     "resp_ip_bytes": "responder_ip_bytes",
     "ip_proto": "ip_protocol",
 }
-"""Zeek's name and the table's, where the value is the same."""
+"""Zeek's name -> the table's, where the value is the same."""
 
 
 def write_tsv(table: pa.Table, out: TextIO, now: Callable[[], datetime] = datetime.now) -> None:
@@ -89,7 +89,7 @@ def write_tsv(table: pa.Table, out: TextIO, now: Callable[[], datetime] = dateti
 
 
 def write_json(table: pa.Table, out: TextIO) -> None:
-    """Write one object a line, as with ``LogAscii::use_json``: what is unset is left out."""
+    """Write one object a line, as with ``LogAscii::use_json``: unset fields are left out."""
     for row in _rows(table):
         out.write(json.dumps(row, separators=(",", ":")) + "\n")
 
@@ -105,7 +105,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, object]]:
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
-    """Zeek's fields, as far as they are known; times and intervals in microseconds."""
+    """Return Zeek's fields, as far as they are known; times and intervals in microseconds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -123,7 +123,7 @@ def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 
 
 def _seconds(microseconds: pa.Array) -> pa.Array:
-    """``%.6f``, without a detour by floating point."""
+    """Return seconds as ``%.6f``, without a detour by floating point."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Writes what a plan says as a results folder: raw files copied or linked, run records, the study. Again, it does nothing."""
+"""Write a plan as a results folder: raw files copied or linked, run records, the study. A second time, nothing changes."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from twinbed.results.folder import Folder, failed_writes_are_clear
 from twinbed.tree import Tree
 
 BATCH = 1000
-"""Runs that are written before the disk is told to keep them."""
+"""Runs that are written before they are synced to the disk."""
 ALONE_RUNS = 100
 """Up to so many runs are written faster by this process than others are started."""
 CHUNK = 16
 _BLOCK = 2**27
 _INTERRUPTED = {".lock", "runs", ".study.json.partial"}
-"""What an import that was ended before it wrote its study has left."""
+"""Files of an import that ended before it wrote its study."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of it."""
+    """Numbers of runs that were written."""
 
     added: int
     there: int
@@ -43,20 +43,20 @@ class Written:
     others: int
     """Runs of earlier imports that this one does not have."""
     conflicts: tuple[str, ...]
-    """Runs that are there with other files; they stay as they are."""
+    """Runs that exist with other files; they stay as they are."""
 
 
 def before(results: Path) -> tuple[Document, list[Record]]:
-    """The study and the runs that a results folder has already; nothing where there is none.
+    """Return the study and the runs that a results folder has already; nothing where there is no folder.
 
-    Raises ImportRefused where it holds what no import made, or what cannot be read.
+    Raises ImportRefused where an import did not make it, or it cannot be read.
     """
     if not results.is_dir():
         return {}, []
     tree = Tree(results)
     there = tree.entries()
     if "study.json" not in there and not there.keys() <= _INTERRUPTED:
-        raise ImportRefused(f"{results} is not empty, and no results", advice="name a new folder with -o")
+        raise ImportRefused(f"{results} is not empty and has no results", advice="name a new folder with -o")
     try:
         data = document(parsed(tree.read("study.json"))) if "study.json" in there else {}
         names = [f"runs/{name}/run.json" for name in tree.entries("runs") if not name.startswith(".")]
@@ -65,7 +65,7 @@ def before(results: Path) -> tuple[Document, list[Record]]:
     except (OSError, *WRONG) as error:
         raise ImportRefused(f"{results} cannot be read: {why(error)}", advice="name a new folder with -o") from error
     if not ours:
-        raise ImportRefused(f"{results} holds a study that was run here", advice="name another folder with -o")
+        raise ImportRefused(f"{results} has a study that twinbed ran itself", advice="name another folder with -o")
     return data, records
 
 
@@ -79,9 +79,9 @@ def build(
     link: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
-    """Adds the runs that are not there yet. ``files`` is what ``study.json`` keeps of the import.
+    """Add the runs that are not there yet. ``files`` is the part of ``study.json`` about the imported files.
 
-    Raises ImportRefused where factors are not those of the runs that are there, or a file changed while it was read.
+    Raises ImportRefused where runs that exist have other factors, or a file changed while it was read.
     """
     target = Folder(results)
     before(results)
@@ -108,14 +108,14 @@ def build(
 
 
 def _same_factors(runs: Sequence[Made], there: Sequence[Record]) -> None:
-    """Cells without the same factors can never be compared."""
+    """Check that all runs have the same factors: other cells can never be compared. Raises ImportRefused."""
     sets = {frozenset(run.levels) for run in runs} | {frozenset(each.levels) - {"testbed"} for each in there}
     if len(sets) > 1:
         one, other = sorted(sorted(names) for names in sets)[:2]
         lacking = sorted(set(one) ^ set(other))
         raise ImportRefused(
             f"not all runs have the same factors: some lack {', '.join(lacking)}",
-            advice="runs are compared in cells, so each needs a level of every factor; in a YAML manifest 'levels' gives one",
+            advice="runs are compared in cells, so each needs a level of every factor; a YAML manifest gives it below 'levels'",
         )
 
 
@@ -187,7 +187,7 @@ def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, i
 
 
 def _place(folder: Path, scanned: ScannedFile, where: Path, link: bool) -> None:
-    """The file as it was looked at: a copy, which file systems that can share blocks make without copying, or a hard link."""
+    """Place a file as it was read: a copy, for which some file systems share blocks, or a hard link. Raises ImportRefused."""
     where.parent.mkdir(exist_ok=True)
     source = os.path.join(os.path.realpath(folder), scanned.path)  # noqa: PTH118 -- its name may be no text
     try:
@@ -206,7 +206,7 @@ def _place(folder: Path, scanned: ScannedFile, where: Path, link: bool) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        advice = "leave --link out, so that it is copied" if link else "import again when nothing writes there"
+        advice = "import without --link, which copies it" if link else "import again when no program writes there"
         raise ImportRefused(f"{shown(scanned.path)}: {error.strerror}", exit_code=1, advice=advice) from error
 
 
@@ -240,5 +240,5 @@ def _unchanged(scanned: ScannedFile, about: os.stat_result) -> None:
         raise ImportRefused(
             f"{shown(scanned.path)} changed while it was imported",
             exit_code=1,
-            advice="import again when nothing writes there; complete runs are kept",
+            advice="import again when no program writes there; complete runs are kept",
         )

@@ -30,7 +30,7 @@ def factors(files: Sequence[Candidate], asked: Sequence[str]) -> tuple[str, ...]
     named = {name for file in files for name in (*file.file_key.levels, *file.file_key.within)}
     for name in asked:
         if name in named:
-            raise ImportRefused(f"--factor {name}: the pattern or manifest gives it too", advice="one of the two")
+            raise ImportRefused(f"--factor {name}: the pattern or manifest gives it too", advice="keep one of the two")
         if name not in stated:
             raise ImportRefused(f"--factor {name}: no file states it", advice=f"files state {', '.join(stated) or 'nothing'}")
     kept = list(dict.fromkeys(asked))
@@ -43,8 +43,11 @@ def factors(files: Sequence[Candidate], asked: Sequence[str]) -> tuple[str, ...]
 
 
 def with_levels(files: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
-    """Return the files, each with the levels that its measurements state of these facts; what states none of them, such as
-    vmstat, has those of the files of its run. Raises ImportRefused where these state several."""
+    """Return the files, each with the levels that its measurements state of these facts.
+
+    A file that states none, such as vmstat's, has the levels of the other files of its run. Raises ImportRefused where these
+    state several.
+    """
     if not names:
         return list(files)
     stating = {id(file): _stated(file, names) for file in files}
@@ -53,13 +56,15 @@ def with_levels(files: Sequence[Candidate], names: Sequence[str]) -> list[Candid
         for levels in stating[id(file)]:
             of_run.setdefault(_run(file), {})[json.dumps(levels)] = levels
     return [
-        _keyed(file, names) if stating[id(file)] or not _own(file) else _beside(file, of_run.get(_run(file), {}), names)
+        _keyed(file, names)
+        if stating[id(file)] or not _own(file)
+        else _with_levels_of_run(file, of_run.get(_run(file), {}), names)
         for file in files
     ]
 
 
 def _own(file: Candidate) -> Sequence[Piece]:
-    """Measurements whose file does not name their run itself, as a table does."""
+    """Return the measurements of a file that does not name their run itself, as a table does."""
     return () if file.file_key.within else file.scanned.pieces
 
 
@@ -68,7 +73,7 @@ def _differs(file: Candidate, name: str) -> bool:
 
 
 def _follows(name: str, kept: Sequence[str], pieces: Sequence[Piece]) -> bool:
-    """Whether the levels of ``kept`` tell that of ``name`` in all measurements that state it."""
+    """Return whether the levels of ``kept`` determine the level of ``name`` in all measurements that state it."""
     levels: dict[str, set[str]] = {}
     for piece in pieces:
         if name in piece.facts:
@@ -89,25 +94,24 @@ def _levels(piece: Piece, names: Sequence[str]) -> dict[str, Level]:
 
 
 def _keyed(file: Candidate, names: Sequence[str]) -> Candidate:
-    """The file, each of whose measurements says its own levels; of one that cannot be read nobody knows them."""
+    """Return the file with the levels of each measurement; those of one that cannot be read are unknown."""
     pieces = tuple(replace(piece, run_key=RunKey(levels=_levels(piece, names))) for piece in file.scanned.pieces)
     within = (*file.file_key.within, *names)
     return Candidate(replace(file.file_key, within=within), replace(file.scanned, pieces=pieces))
 
 
-def _beside(file: Candidate, of_run: dict[str, dict[str, Level]], names: Sequence[str]) -> Candidate:
+def _with_levels_of_run(file: Candidate, of_run: dict[str, dict[str, Level]], names: Sequence[str]) -> Candidate:
     if len(of_run) > 1:
         raise ImportRefused(
-            f"{file.scanned.path} states no {' or '.join(names)}, and other files of its run have measurements of"
-            f" {len(of_run)} settings",
-            advice="give it a run of its own, or leave it out: a pattern or manifest that does not fit it",
+            f"{file.scanned.path} states no {' or '.join(names)}, but other files of its run have {len(of_run)} settings",
+            advice="give it a run of its own, or use a pattern or manifest that leaves it out",
         )
     levels = next(iter(of_run.values()), dict.fromkeys(names))
     return Candidate(replace(file.file_key, levels={**file.file_key.levels, **levels}), file.scanned)
 
 
 def described(files: Sequence[Candidate], names: Sequence[str]) -> Iterator[str]:
-    """Say which levels of each factor files state."""
+    """Yield the levels of each factor that files state, as text."""
     from twinbed.imports.layout.names import level_key
     from twinbed.model.run import level_text
 

@@ -1,8 +1,8 @@
-"""From files and what each is to the runs that they make: replicates numbered, copies dropped, conflicts found.
+"""The runs that files make: replicates numbered, copies dropped, conflicts found.
 
 A run is a testbed, levels and a replicate.  Files of one run differ in format or host; several measurements in a file are
-replicates of their own, unless the file names the replicate itself.  What cannot be decided without guessing is a conflict,
-and nothing is imported then.
+replicates of their own, unless the file names the replicate itself.  A question that only a guess could
+answer is a conflict, and then nothing is imported.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from twinbed.model.json import Document
 from twinbed.model.run import Level, level_text
 
 MOST_REPLICATE = 10_000
-"""Whole numbers below it are replicates' own numbers; others, such as dates, are put in order and counted."""
+"""Whole numbers below it are replicates' own numbers; others, such as dates, are sorted and counted."""
 _REVERSE = {
     **dict.fromkeys(("send", "sent", "sending", "tx", "upload", "up", "forward", "fwd", "out"), False),
     **dict.fromkeys(("recv", "receive", "received", "receiving", "rx", "download", "down", "reverse", "rev", "in"), True),
 }
-"""What levels say of who sends, the client being meant -> iperf3's option -R."""
+"""Levels for the direction, seen from the client -> iperf3's option -R."""
 _MEANT = dict.fromkeys(("parallel", "streams", "num_streams", "flows"), "streams") | {
     "protocol": "protocol",
     "proto": "protocol",
 }
-"""Factors whose names say which fact of a load generator's report they are."""
+"""Names of factors -> the fact of a load generator's report that they mean."""
 
 
 def plan(
@@ -41,7 +41,7 @@ def plan(
     number: bool = False,
     have: Mapping[str, int] | None = None,
 ) -> Plan:
-    """The runs of ``candidates``. ``number``: several files of a run are replicates, in natural order of their paths.
+    """Return the runs of ``candidates``. ``number``: several files of a run are replicates, in natural order of their paths.
 
     ``have`` maps runs that were imported before to their replicates, which they keep.
     """
@@ -66,13 +66,13 @@ def plan(
         made.runs += runs
     made.outcomes = _once([*_outcomes(made.runs), *made.outcomes])
     _add_cautions(made, formats)
-    _hold_against_files(made, formats)
-    _hold_directions_against_files(made, formats)
+    _check_levels(made, formats)
+    _check_directions(made, formats)
     return made
 
 
-def _hold_against_files(made: Plan, formats: Mapping[str, Format]) -> None:
-    """A level that the file itself contradicts: either the name is wrong, or the option was forgotten."""
+def _check_levels(made: Plan, formats: Mapping[str, Format]) -> None:
+    """Add cautions on levels that the file contradicts: either the name is wrong, or the option was forgotten."""
     for run in made.runs:
         for one, piece in run.files:
             if not _measures(one, formats):
@@ -90,8 +90,8 @@ def _hold_against_files(made: Plan, formats: Mapping[str, Format]) -> None:
                     run.misnamed.append(text)
 
 
-def _hold_directions_against_files(made: Plan, formats: Mapping[str, Format]) -> None:
-    """A factor of a testbed that says in paths who sends, where all files say the same of it: an option was forgotten."""
+def _check_directions(made: Plan, formats: Mapping[str, Format]) -> None:
+    """Add cautions on directions that vary in paths and not in files: an option was forgotten."""
     for testbed in made.testbeds():
         runs = [run for run in made.runs if run.testbed == testbed]
         for name in dict.fromkeys(name for run in runs for name in run.levels):
@@ -117,7 +117,7 @@ def _hold_directions_against_files(made: Plan, formats: Mapping[str, Format]) ->
 
 
 def _add_cautions(made: Plan, formats: Mapping[str, Format]) -> None:
-    """The same measurement in two cells: one of them is a copy under a wrong name, and nobody can tell which."""
+    """Add cautions on the same measurement in two cells: one of them is a copy under a wrong name."""
     first: dict[str, Made] = {}
     for run in made.runs:
         for one, _ in run.files:
@@ -135,7 +135,7 @@ def _add_cautions(made: Plan, formats: Mapping[str, Format]) -> None:
 
 
 def _measures(one: Candidate, formats: Mapping[str, Format]) -> bool:
-    """Whether it tells of a workload, not of circumstances alone."""
+    """Return whether a file has measurements of a workload, not of circumstances alone."""
     kind = formats.get(one.scanned.format)
     return kind is not None and bool(kind.rate or kind.work)
 
@@ -149,7 +149,7 @@ def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[NaturalKey, 
 
 
 def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], made: Plan) -> Iterator[Candidate]:
-    """What measures a workload is never twice the same to the byte; what only tells circumstances may be, in other runs."""
+    """Drop copies. Two measurements of a workload never have the same bytes; circumstances may, in other runs."""
     seen: dict[tuple[str, ...], Candidate] = {}
     for each in sorted(members, key=lambda one: (natural(one.file_key.replicate or ""), *_nearest(one.scanned.path))):
         place = () if _measures(each, formats) else (each.file_key.replicate or "",)
@@ -164,7 +164,7 @@ def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format],
 
 
 def _nearest(path: str) -> tuple[int, NaturalKey]:
-    """What lies deeper, as in ``backup/``, is the copy."""
+    """Return a key by which a deeper file, as in ``backup/``, is the copy."""
     return (path.count("/"), natural(path))
 
 
@@ -181,7 +181,7 @@ def _runs(testbed: str, members: Sequence[Candidate], number: bool, made: Plan) 
         refused = [each for each in group if not each.pieces]
         crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
         where = _where(testbed, members[0].file_key.levels)
-        # Files of several hosts belong together, and nothing says which.
+        # Files of several hosts belong together, and nothing shows which.
         hosts = {host for _, host in slots}
         if not crowded and not (number and refused and len(group) > 1 and len(slots) <= 1):
             yield from _of_one(testbed, label, slots, refused, where, number, made)
@@ -190,7 +190,7 @@ def _runs(testbed: str, members: Sequence[Candidate], number: bool, made: Plan) 
         else:
             names = ", ".join(each.scanned.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
             which = f"replicate {label}" if label else "the only replicate"
-            of_hosts = f", and files of {len(hosts)} hosts, of which nothing says which belong together" if number else ""
+            of_hosts = f", and nothing shows which files of {len(hosts)} hosts belong together" if number else ""
             made.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host{of_hosts}: {names}")
 
 
@@ -203,12 +203,12 @@ def _of_one(
     number: bool,
     made: Plan,
 ) -> Iterator[Made]:
-    """A run, or as many as its files have measurements."""
+    """Yield a run, or as many as its files have measurements."""
     files = [slot[0] for slot in slots.values()]
     counts = {len(each.pieces) for each in files}
     if len(counts) > 1:
         counted = ", ".join(f"{each.scanned.path} has {len(each.pieces)}" for each in files[:4])
-        made.conflicts.append(f"{where}: measurements that cannot be told which belong together: {counted}")
+        made.conflicts.append(f"{where}: nothing shows which measurements belong together: {counted}")
         return
     count = next(iter(counts), 1)
     keyed = [each for each in files if each.only is not None]
@@ -226,7 +226,7 @@ def _of_one(
 
 
 def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str, made: Plan) -> Iterator[Made]:
-    """Every file a replicate, named by its content, so that more files later leave it what it is."""
+    """Yield every file as a replicate, named by its content, so that later files do not change it."""
     which = f"replicate {label}" if label else "no replicate in the paths"
     made.numbered.append(f"{where}: {len(group)} files with {which}, numbered in the order of their paths")
     for each in sorted(group, key=lambda one: natural(one.scanned.path)):
@@ -243,7 +243,7 @@ def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused:
 
 
 def _number(runs: Sequence[Made], first: int, have: Mapping[str, int]) -> None:
-    """Runs get their own numbers where all have one; else they are numbered after those that were there before."""
+    """Number runs: by their own numbers where all have one, else after the runs that were there before."""
     own = [int(run.label) - first if run.label.isdecimal() else -1 for run in runs]
     if runs and all(0 <= number < MOST_REPLICATE for number in own):
         for run, number in zip(runs, own, strict=True):
@@ -281,7 +281,7 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
 
 
 def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """One of each file; a file with parts may have had several, and what went into runs counts."""
+    """Return one outcome of each file; of several for a file with parts, the one with runs."""
     by_path: dict[str, Outcome] = {}
     for each in outcomes:
         by_path.setdefault(each.path, each)
@@ -289,7 +289,7 @@ def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def diagnostics(scanned: ScannedFile) -> str:
-    """The first two things that could not be read, and how many more there are."""
+    """Return the first two problems of a file, and the number of others."""
     texts = [text for piece in scanned.pieces for text in (*piece.diagnostics, *piece.cautions)]
     count = sum(piece.diagnostic_count + len(piece.cautions) for piece in scanned.pieces)
     return "; ".join(texts[:2]) + (f"; and {count - 2} more" if count > 2 else "")

@@ -1,9 +1,4 @@
-"""The runs that files make, before any of them is written.
-
-Files that say themselves what each of their measurements is of, such as a table of all runs: a part for each run.
-
-Cells: how many runs each has, and which of the full cross of testbeds and levels have none.
-"""
+"""The runs that files make, before any of them is written; parts of files with several runs; and cells without runs."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from twinbed.model.run import Level
 
 
 class State(StrEnum):
-    """What became of a file."""
+    """The outcome of a file."""
 
     READ = "read"
     PARTLY = "partly read"
@@ -31,26 +26,26 @@ class State(StrEnum):
     COPY = "copy"
     """The same bytes as another file of its cell: one measurement, not two."""
     IGNORED = "ignored"
-    """Nothing says what it is."""
+    """Nothing gives it a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that the pattern or manifest says something of, or what of it is of one run."""
+    """A file that a pattern or manifest gives a run, or the part of it that is of one run."""
 
     file_key: FileKey
     scanned: ScannedFile
     only: tuple[int, ...] | None = None
-    """Which of the file's measurements, where it says itself that others are of other runs; None for all."""
+    """The places of its measurements in the file, where the file names other runs for others; None for all."""
 
     @property
     def pieces(self) -> Sequence[int]:
-        """Its measurements: places in ``looked.pieces``."""
+        """Return the places of its measurements in ``scanned.pieces``."""
         return range(len(self.scanned.pieces)) if self.only is None else self.only
 
     @property
     def slot(self) -> tuple[str, str]:
-        """Two files of a run with the same slot are two measurements of the same thing."""
+        """Return format and host: two files of a run with the same slot measure the same thing."""
         return (self.scanned.format or self.file_key.format, self.file_key.host)
 
 
@@ -80,18 +75,18 @@ class Made:
     refused: list[Candidate]
     replicate: int = 0
     cautions: list[str] = field(default_factory=list)
-    """What contradicts that its files are its own."""
+    """Reasons to doubt that its files are its own."""
     misnamed: list[str] = field(default_factory=list)
-    """What its paths say and its files contradict."""
+    """Names in its paths that its files contradict."""
 
     @property
     def reason(self) -> str | None:
-        """Why it failed; None if it has anything that could be read."""
+        """Return why it failed; None if anything could be read."""
         return None if self.files else "; ".join(dict.fromkeys(each.scanned.reason for each in self.refused))
 
     @property
     def started_s(self) -> float:
-        """As a file says; else when the first was last written."""
+        """Return the start by a file; else when the first file was last written."""
         times = [time for one, piece in self.files if (time := one.scanned.pieces[piece].started_s) is not None]
         return min(times) if times else min(each.scanned.mtime_ns for each in self.candidates()) / 1e9
 
@@ -108,12 +103,12 @@ class Plan:
     outcomes: list[Outcome] = field(default_factory=list)
     """The outcome of every file."""
     numbered: list[str] = field(default_factory=list)
-    """What was numbered that had no number of its own, and why."""
+    """Measurements that were numbered because they had no number, and the reason."""
     conflicts: list[str] = field(default_factory=list)
     cautions: list[str] = field(default_factory=list)
-    """Measurements that are in several cells to the byte, and levels that a file contradicts."""
+    """Measurements with the same bytes in several cells, and levels that a file contradicts."""
     otherwise: list[str] = field(default_factory=list)
-    """Both readings where the pattern can be read from a path in two ways, and of which paths."""
+    """Both readings where a pattern reads a path in two ways, and such paths."""
 
     stated: list[str] = field(default_factory=list)
     """Factors that files state, with their levels."""
@@ -122,11 +117,11 @@ class Plan:
         return {state: sum(each.state is state for each in self.outcomes) for state in State}
 
     def testbeds(self) -> tuple[str, ...]:
-        """The names in natural order."""
+        """Return the testbeds' names in natural order."""
         return tuple(sorted({run.testbed for run in self.runs}, key=natural))
 
     def factors(self) -> dict[str, tuple[Level, ...]]:
-        """Levels of each factor but the testbed, numbers by size; factors in the order in which they were named."""
+        """Return the levels of each factor but the testbed, numbers by size; factors in the order in which they were named."""
         by_name: dict[str, dict[str, Level]] = {}
         for run in self.runs:
             for name, level in run.levels.items():
@@ -135,9 +130,9 @@ class Plan:
 
 
 def parts(file: Candidate) -> list[Candidate]:
-    """The file, or what of it is of one testbed, levels and replicate, in the order in which they come first in it.
+    """Return the file, or its part of each testbed, levels and replicate, in the order of the file.
 
-    A file that should say it and does not, or cannot be read, is of no testbed: nobody knows which runs are missing.
+    A file that should name its runs and does not, or cannot be read, is of no testbed: nobody knows which runs are missing.
     """
     file_key, scanned = file.file_key, file.scanned
     if not file_key.within:
@@ -167,7 +162,7 @@ def parts(file: Candidate) -> list[Candidate]:
 
 
 def whole(members: list[Candidate]) -> Candidate:
-    """The file of which they are parts: what is the same for all of them."""
+    """Return the file of these parts, with the keys that all parts share."""
     first = members[0]
     if first.only is None:
         return first
@@ -187,7 +182,7 @@ def whole(members: list[Candidate]) -> Candidate:
 
 
 MOST_CROSS = 100_000
-"""Combinations that are gone through in search of gaps."""
+"""Combinations that are searched for gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +196,7 @@ class CellCount:
 
 
 def cell_counts(runs: Sequence[Made]) -> list[CellCount]:
-    """Every cell that has runs, in their order."""
+    """Return every cell that has runs, in order."""
     runs_of: dict[str, list[Made]] = {}
     for run in runs:
         runs_of.setdefault(run.cell, []).append(run)
@@ -214,7 +209,7 @@ def cell_counts(runs: Sequence[Made]) -> list[CellCount]:
 def gaps(
     runs: Sequence[Made], testbeds: Sequence[str], factors: Mapping[str, Sequence[Level]]
 ) -> list[dict[str, Level]] | None:
-    """Cells of the full cross without a run; None where the cross is too large to be meant."""
+    """Return cells of the full cross without a run; None where the cross is too large to be meant."""
     if len(testbeds) * math.prod(len(levels) for levels in factors.values()) > MOST_CROSS:
         return None
     have = {(run.testbed, _key(run.levels)) for run in runs}
@@ -222,7 +217,7 @@ def gaps(
 
 
 def apart(runs: Sequence[Made], reference: str) -> list[str]:
-    """The testbeds that have no cell in common with the reference: nothing of them can be compared with it."""
+    """Return the testbeds that share no cell with the reference and so cannot be compared."""
     cells: dict[str, set[str]] = {}
     for run in runs:
         cells.setdefault(run.testbed, set()).add(_key(run.levels))
@@ -231,7 +226,7 @@ def apart(runs: Sequence[Made], reference: str) -> list[str]:
 
 
 def uneven(counts: Sequence[CellCount]) -> tuple[int, list[CellCount]]:
-    """The commonest number of complete runs, and the cells that have fewer."""
+    """Return the commonest number of complete runs, and the cells that have fewer."""
     usual = Counter(each.runs - each.failed for each in counts).most_common(1)[0][0] if counts else 0
     return usual, [each for each in counts if each.runs - each.failed < usual]
 

@@ -1,4 +1,4 @@
-"""Reads each file once, several side by side: its hash, its kind, and what its format says of it."""
+"""Read each file once, several at a time: its hash, its kind, and its measurements by its format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Fact = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """A file to be looked at. Without ``read`` only its kind is wanted."""
+    """A file to be scanned. Without ``read`` only its kind is wanted."""
 
     path: str
     format: str = ""
@@ -44,23 +44,23 @@ class ScanRequest:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is kept of one measurement in a file until its run is made."""
+    """The part of a measurement that is kept until its run is made."""
 
     diagnostics: tuple[str, ...]
-    """The first, those that differ in a number alone as one."""
+    """The first three; those that differ only in a number are one."""
     diagnostic_count: int
     cautions: tuple[str, ...]
     facts: Mapping[str, Fact]
     started_s: float | None
     harmless: tuple[str, ...] = ()
-    """The first text that is none of the measurement's."""
+    """The first text around the measurement."""
     run_key: RunKey | None = None
-    """What the file itself says that it is of."""
+    """The run that the file itself names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """What a file is. ``reason`` says why it cannot be read; then it has no pieces."""
+    """A file that was scanned. ``reason`` is why it cannot be read; then it has no pieces."""
 
     path: str
     sha256: str = ""
@@ -70,13 +70,13 @@ class ScannedFile:
     pieces: tuple[Piece, ...] = ()
     reason: str = ""
     then: tuple[ScannedFile, ...] = ()
-    """Files that were read below it; of them there is what they are, and no pieces."""
+    """Files that were read below it; they have no pieces."""
     prefix: str = ""
     """The kind of text that was taken off each of its lines (``imports.text.source.PREFIXES``); empty for none."""
 
     @property
     def identity(self) -> str:
-        """The hashes of its content and of the files below it."""
+        """Return the hashes of its content and of the files below it."""
         return "+".join(each.sha256 for each in (self, *self.then))
 
     @property
@@ -102,8 +102,10 @@ def scan_files(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     executor: Executor | None = None,
 ) -> list[ScannedFile]:
-    """Each of ``requests``, in their order, read by ``executor`` (None: this process). What a file is never raises; one that
-    every reader is killed by raises WorkerLost."""
+    """Return each of ``requests``, in order, read by ``executor`` (None: this process).
+
+    No content of a file raises; a file that kills every reader raises WorkerLost.
+    """
     root = os.path.realpath(folder)
     tasks = [_Task(root, requests[start : start + CHUNK], formats) for start in range(0, len(requests), CHUNK)]
     small = sum(sizes.get(wanted.path, 0) for wanted in requests if wanted.read) < ALONE_BYTES
@@ -120,13 +122,13 @@ _usual: list[str] = []
 
 
 def _scanned(task: _Task) -> list[ScannedFile]:
-    """Without their paths, which the one who asks has: a path may be no text, and an answer with another one a lie."""
+    """Scan without paths, which the caller has: a path may be no text, and a wrong one in an answer would be a lie."""
     files = [_scan(task.root, wanted, task.formats) for wanted in task.requests]
     return [replace(file, path="", then=tuple(replace(below, path="") for below in file.then)) for file in files]
 
 
 def _named(task: _Task, files: Sequence[ScannedFile]) -> Iterator[ScannedFile]:
-    """With their paths. Raises BadAnswer where a worker was asked for other files."""
+    """Yield files with their paths. Raises BadAnswer where a worker was asked for other files."""
     if len(files) != len(task.requests) or any(
         len(file.then) not in (0, len(wanted.then)) or (file.format and file.format not in task.formats)
         for file, wanted in zip(files, task.requests, strict=True)
@@ -141,7 +143,7 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
     path = f"{root}/{wanted.path}"
     try:
         with opened(path) as (descriptor, about), _below(root, wanted.then) as below:
-            # The descriptor's own name: what is read is what was opened, whatever happens to the path meanwhile.
+            # The descriptor's own name: the opened file is read, whatever happens to the path meanwhile.
             file = File(Path(f"/proc/self/fd/{descriptor}"), shown(wanted.path), tuple(file for file, _ in below))
             then = tuple(scanned for _, scanned in below)
             size, mtime = about.st_size, about.st_mtime_ns
@@ -157,8 +159,8 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
                 measurements = formats[kind].read(file, wanted.options)
                 others = {} if wanted.format else _others(file, kind, head_kinds, formats)
                 first = measurements[0]
-                beside = [*also_holds(others), *_without_prefix(file)]
-                measurements = [replace(first, diagnostics=[*beside, *first.diagnostics]), *measurements[1:]]
+                notes = [*also_holds(others), *_without_prefix(file)]
+                measurements = [replace(first, diagnostics=[*notes, *first.diagnostics]), *measurements[1:]]
                 check_units(measurements, {**{metric.name: metric.unit for metric in formats[kind].metrics}, **wanted.units})
             except FormatError as error:
                 return ScannedFile(wanted.path, digest, size, mtime, kind, reason=shown(str(error)), then=then)
@@ -170,7 +172,7 @@ def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> Scan
 
 @contextmanager
 def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, ScannedFile]]]:
-    """Files that are read below another."""
+    """Open the files that are read below another."""
     with ExitStack() as stack:
         below = []
         for path in paths:
@@ -182,8 +184,7 @@ def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, Scanned
 
 @contextmanager
 def opened(path: str) -> Iterator[tuple[int, os.stat_result]]:
-    """The descriptor of a regular file, or of a fence in one. Raises OSError for anything else, which it neither
-    waits for nor reads."""
+    """Open a regular file, or a fence in one. Raises OSError for anything else, which is neither waited for nor read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except NotADirectoryError:
@@ -207,7 +208,7 @@ def _hash(descriptor: int) -> str:
 
 
 def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tuple[str, Sequence[str], str]:
-    """The format's name, and those of others whose programs wrote into the same file; or why there is none."""
+    """Return the format's name, and the names of others that the file holds too; or why there is none."""
     if wanted.format:
         known = wanted.format in formats
         return (wanted.format, (), "") if known else ("", (), f"there is no format {shown(wanted.format)}")
@@ -230,24 +231,24 @@ def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tup
             file.prefix = prefix
             break
     if not kinds:
-        return "", (), "is of no kind that is known"
+        return "", (), "is of no known kind"
     _usual[:] = kinds[:1]
     return kinds[0], kinds[1:], ""
 
 
 def _without_prefix(file: File) -> Iterator[Diagnostic]:
-    """Say what was taken off each line."""
+    """Yield a note of the text that was taken off each line."""
     if not file.prefix:
         return
     taken, file.prefix = file.prefix, ""
     begins = dict(prefixes(file.head())).get(taken)
     file.prefix = taken
     if begins is not None:
-        yield Diagnostic(f"each line is read without what is before it, such as {begins!r}", harmless=True)
+        yield Diagnostic(f"each line is read without the text before it, such as {begins!r}", harmless=True)
 
 
 def _others(file: File, kind: str, head_kinds: Sequence[str], formats: Mapping[str, Format]) -> dict[str, int]:
-    """The kinds of other programs that wrote into a text, with the lines where they begin: in its first bytes and its last."""
+    """Return the kinds of other programs in a text, with their first lines: in its first bytes and its last."""
     head = file.head()
     others = others_in(head, head_kinds, formats)
     if not file.in_memory or b"\0" in head:
@@ -269,20 +270,20 @@ def check_units(measurements: Sequence[Measurement], units: Mapping[str, str]) -
     """Raise FormatError for a metric that nobody declares, or in another unit; a plain number may be declared a count."""
     for value in (value for measurement in measurements for value in measurement.values):
         if value.metric not in units:
-            raise FormatError(f"gives {value.metric}, which no 'metrics' of the manifest declares")
+            raise FormatError(f"gives {value.metric}, which the manifest does not declare below 'metrics'")
         if value.unit != units[value.metric] and (value.unit, units[value.metric]) != ("1", COUNT):
-            raise FormatError(f"gives {value.metric} in {value.unit}, where the manifest declares {units[value.metric]}")
+            raise FormatError(f"gives {value.metric} in {value.unit}, but the manifest declares {units[value.metric]}")
 
 
 def _piece(measurement: Measurement) -> Piece:
-    """A measurement none of whose values could be read is flawed, even if no line was."""
+    """Return the kept part. A measurement without any value that could be read gets a caution, even if all lines were read."""
     cautions = [caution.detail for caution in measurement.cautions if caution.kind is Kind.UNREADABLE]
     if measurement.values and all(value.value is None for value in measurement.values) and not measurement.tables:
         cautions.append(f"{'' if measurement.run_key is None else f'{measurement.run_key}: '}none of its values could be read")
-    flaws = one_line_each([diagnostic for diagnostic in measurement.diagnostics if not diagnostic.harmless])
+    problems = one_line_each([diagnostic for diagnostic in measurement.diagnostics if not diagnostic.harmless])
     return Piece(
-        diagnostics=tuple(shown(text) for text in flaws[:3]),
-        diagnostic_count=len(flaws),
+        diagnostics=tuple(shown(text) for text in problems[:3]),
+        diagnostic_count=len(problems),
         harmless=tuple(shown(str(diagnostic)) for diagnostic in measurement.diagnostics if diagnostic.harmless)[:1],
         cautions=tuple(shown(text) for text in cautions[:3]),
         facts=dict(measurement.facts),

@@ -1,4 +1,4 @@
-"""The study that imported runs make: what ``study.json`` says, each run's record, and its passport."""
+"""The study of imported runs: ``study.json``, each run's record, and its passport."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@,-]")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is said of the whole import."""
+    """The settings of a whole import."""
 
     name: str
     reference: str | None = None
@@ -42,17 +42,17 @@ class About:
     described: Mapping[str, Described] = field(default_factory=dict)
     command: str = ""
     source: str = ""
-    """The manifest's text; empty where the command says all."""
+    """The manifest's text; empty where the command is enough."""
 
     def reference_of(self, testbeds: Sequence[str]) -> tuple[str, str]:
-        """The reference, and by which rule."""
+        """Return the reference, and by which rule."""
         if self.reference is not None:
             return self.reference, "given"
         named = {name.lower(): name for name in testbeds}
         for name in REFERENCES:
             if name in named:
                 return named[name], f"named {name}"
-        # As host_none beside docker_nat and docker_weave.
+        # As host_none among docker_nat and docker_weave.
         begun = [each for each in testbeds if any(re.match(f"{name}[^a-z0-9]", each.lower()) for name in REFERENCES)]
         if len(begun) == 1:
             return begun[0], "the only testbed named so"
@@ -67,7 +67,7 @@ class About:
 
 
 def artifact(host: str, path: str, taken: Iterable[str]) -> str:
-    """The place of a file below a run's folder: a name that is safe everywhere, and not taken."""
+    """Return the place of a file below a run's folder: a name that is safe everywhere, and not taken."""
     base = _UNSAFE.sub("_", path.rpartition("/")[2])[-120:].lstrip(".") or "file"
     folder = f"artifacts/{_UNSAFE.sub('_', host)[:60].lstrip('.') or KIND}"
     used = set(taken)
@@ -76,7 +76,7 @@ def artifact(host: str, path: str, taken: Iterable[str]) -> str:
 
 
 def record(run: Made, about: About, places: Mapping[str, str], position: int, block: int) -> Record:
-    """``places`` maps a file's path to where it is below the run's folder."""
+    """Return a run's record. ``places`` maps a file's path to its place below the run's folder."""
     metrics = {own.name: own.model_dump(mode="json") for one, _ in run.files for own in one.file_key.metrics}
     levels: dict[str, Level] = {"testbed": run.testbed, **run.levels}
     settings: Settings = {
@@ -138,12 +138,12 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
 
 
 def passport(run: Made, about: About) -> dict[str, dict[str, Json]]:
-    """What files say of each host, and what is known of the testbed."""
+    """Return the facts that files have of each host, and known facts of the testbed."""
     facts_of: dict[str, dict[str, Json]] = defaultdict(dict)
     for one, piece in run.files:
         place = facts_of[one.file_key.host or KIND]
         for fact, value in one.scanned.pieces[piece].facts.items():
-            # Two files of a host that do not agree are both heard.
+            # Where two files of a host disagree, both facts are kept.
             place[fact if place.get(fact, value) == value else f"{fact} ({one.scanned.format})"] = value
         if one.file_key.facts:
             facts_of["layout"] = dict(one.file_key.facts)
@@ -154,8 +154,10 @@ def passport(run: Made, about: About) -> dict[str, dict[str, Json]]:
 
 
 def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int, int]]:
-    """Run -> position and block, after those that were there before. By the time they started; a block has one run of each
-    cell, as far as there are any."""
+    """Return run -> position and block, after those that were there before, in order of their starts.
+
+    A block has one run of each cell, as far as there are any.
+    """
     counts = Counter(each.cell for each in before)
     after = max((each.position for each in before), default=-1) + 1
     places: dict[str, tuple[int, int]] = {}
@@ -166,7 +168,7 @@ def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int
 
 
 def study(about: About, records: Sequence[Record], before: Document, files: Document) -> dict[str, Json]:
-    """``study.json`` for all runs that there are. ``before`` is what it said; ``files`` counts and names what was not read."""
+    """Return ``study.json`` for all runs. ``before`` is the one that exists; ``files`` counts and names files not read."""
     named = [str(each.settings["testbed"]["name"]) for each in records]
     given = [*about.testbeds, *object_at(before, "testbeds")]
     testbeds = list(dict.fromkeys([*(name for name in given if name in named), *named]))

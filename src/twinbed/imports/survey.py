@@ -1,9 +1,7 @@
-"""Counters before a run and after it, in two files or more: which belong together, and in which order.
+"""Everything that is found out before anything is written: the files of a folder, their kinds, and the runs they make.
 
-A pattern or manifest says it with ``snapshot``.  What counters were before and after is read from both as if one stood below
-the other in one file, which is how their formats read a file with several.
-
-All that is found out before anything is written: which files there are, what each is, and the runs they make.
+Counters before a run and after it may be in two files or more: a pattern or manifest names them with ``snapshot``.  Such files
+are read as if one stood below the other in one file, as their formats read a file with several.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ OPTIONS: Mapping[str, Document] = {
     "ethtool-S": {"before_and_after": True},
     "nstat": {"counts": "totals"},
 }
-"""Format -> the options that say the same of one file."""
+"""Format -> the options with the same meaning for one file."""
 MOST_SNAPSHOTS = 200
 """Files of one run that are read as one: all are open at once."""
 
@@ -45,10 +43,10 @@ MOST_SNAPSHOTS = 200
 def together(
     file_key: Mapping[str, FileKey], scan: Callable[[Sequence[ScanRequest]], Sequence[ScannedFile]]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, FileKey]]:
-    """First file -> those after it; and what is to be said of the first ones.
+    """Return first file -> those after it, and the keys of the first ones.
 
-    Raises ImportRefused where a run has more than ``MOST_SNAPSHOTS``.  ``scan`` tells kinds.  Two files of one snapshot, kind,
-    host and run are left apart: which of them counts nobody knows.
+    ``scan`` returns kinds.  Two files of one snapshot, kind, host and run stay apart: nobody knows which of them counts.
+    Raises ImportRefused where a run has more than ``MOST_SNAPSHOTS``.
     """
     paths = [path for path, each in file_key.items() if each.snapshot]
     kinds = {each.path: each.format for each in scan([ScanRequest(path, file_key[path].format, read=False) for path in paths])}
@@ -67,7 +65,7 @@ def together(
         if len(members) > MOST_SNAPSHOTS:
             raise ImportRefused(
                 f"{shown(ordered[0])} and {len(members) - 1:,} others are snapshots of one run, above {MOST_SNAPSHOTS}",
-                advice="put them into one file, one below the other, or only the first and the last into the folder",
+                advice="put them into one file, one below the other, or keep only the first and the last in the folder",
             )
         first = file_key[ordered[0]]
         after[ordered[0]] = tuple(ordered[1:])
@@ -81,13 +79,13 @@ def _place(snapshot: str) -> tuple[int, object]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be looked through, and how."""
+    """A folder to be surveyed, and how."""
 
     folder: Path
     assigner: Callable[[Sequence[str]], Assigner] | None
-    """Given the paths that there are; None where the user has said nothing of them."""
+    """Called with the paths; None where the user gave no pattern or manifest."""
     limited: bool = False
-    """Whether it has regular expressions of the user's."""
+    """True if it has regular expressions of the user."""
     number: bool = False
     most: int = MOST_FILES
     without: Collection[Path] = ()
@@ -99,7 +97,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found. ``left`` is what is no file to be read, such as links that lead out."""
+    """The result. ``left`` lists entries that are not read, such as links that lead out."""
 
     plan: Plan
     left: Sequence[Left]
@@ -111,10 +109,10 @@ def survey(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     executor: Executor | None = None,
 ) -> Survey:
-    """``executor`` reads the files (None: this process). Raises ImportRefused where nothing can be done with the folder."""
+    """Survey a folder. ``executor`` reads the files (None: this process). Raises ImportRefused where nothing can be read."""
     entries, left = walk(request.folder, request.most, request.without)
     if not entries:
-        left_text = f"; {len(left)} are left out, such as {shown(left[0].path)}, which {left[0].reason}" if left else ""
+        left_text = f"; {len(left)} entries are left out, such as {shown(left[0].path)}, which {left[0].reason}" if left else ""
         raise ImportRefused(f"{shown(str(request.folder))} holds no files{left_text}")
     paths = [entry.path for entry in entries]
     fences = _fences(request.folder, paths)
@@ -172,13 +170,13 @@ def _file_keys(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple
 
 
 def _fences(folder: Path, paths: Sequence[str]) -> dict[str, tuple[Fence, ...]]:
-    """The fences of each Markdown file that has any."""
+    """Return the fences of each Markdown file that has any."""
     found = {path: fences_of(os.path.realpath(folder / path)) for path in paths if is_markdown(path)}
     return {path: fences for path, fences in found.items() if fences}
 
 
 def _outputs(paths: Sequence[str], fences: Mapping[str, Sequence[Fence]], formats: Mapping[str, Format]) -> list[str]:
-    """The paths, and instead of a Markdown file those of its fences in which a program's output is."""
+    """Return the paths, and instead of a Markdown file its fences with a program's output."""
     outputs: list[str] = []
     for path in paths:
         heads = {f"{path}/{fence.path}": fence.text.encode()[:HEAD_BYTES] for fence in fences.get(path, ())}
@@ -195,9 +193,10 @@ def _with_fences(
     assigner: Assigner,
     limited: bool,
 ) -> tuple[list[str], dict[str, str]]:
-    """Paths with those of fences that are known, in the place of Markdown files that are not; and what is not known.
+    """Replace Markdown files without a run by their fences with one; return paths, and reasons of those without a run.
 
-    ``file_key`` is given those of the fences. A Markdown file that is known itself is one file."""
+    The keys of fences are added to ``file_key``. A Markdown file that has a run itself is one file.
+    """
     every: list[str] = []
     reasons = dict(unknown)
     for path in paths:
@@ -222,7 +221,7 @@ def _sizes(entries: Sequence[Entry]) -> dict[str, int]:
 
 
 def _either(file_key: Mapping[str, FileKey]) -> list[str]:
-    """Both readings of a path, once for all paths that differ in nothing else."""
+    """Return both readings of a path, once for all paths that differ in nothing else."""
     paths: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
     for path, one in file_key.items():
         if one.otherwise:
@@ -236,12 +235,12 @@ def _either(file_key: Mapping[str, FileKey]) -> list[str]:
 
 
 def _ignored(scanned: ScannedFile, why: str) -> Outcome:
-    kind = f"; it is of the kind {scanned.format}" if scanned.format else ""
+    kind = f"; its format is {scanned.format}" if scanned.format else ""
     return Outcome(scanned.path, State.IGNORED, f"{why}{kind}")
 
 
 def _how(paths: Sequence[str]) -> ImportRefused:
-    """Says what the paths look like, and what could be said of them."""
+    """Return the error that shows sample paths and proposes a pattern."""
     step = max(1, len(paths) // 5)
     sample = "\n".join(f"  {shown(path)}" for path in paths[::step][:5])
     proposal = propose(paths)
@@ -250,9 +249,11 @@ def _how(paths: Sequence[str]) -> ImportRefused:
         whose = "" if "{testbed}" in proposal.pattern else " --testbed NAME"
         advice = (
             f"{proposal.matches} of them look like\n    --pattern '{proposal.pattern}'{whose}\n"
-            "  rename the fields after what they are, then look with --dry-run"
+            "  give the fields their real names, then check with --dry-run"
         )
-    return ImportRefused(f"what are these {len(paths)} files? Their paths are such as\n{sample}", advice=advice)
+    return ImportRefused(
+        f"the testbed and replicate of {len(paths)} files are not known; their paths are such as\n{sample}", advice=advice
+    )
 
 
 def _nothing(planned: Plan, paths: Sequence[str]) -> ImportRefused:

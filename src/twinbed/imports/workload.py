@@ -1,10 +1,8 @@
-"""Files of several measurements, each of which is a run's with a copy of the file: such a file is read once, not once a run.
+"""Workload ``imported``: measurements of other programs, in files that are read as they are.
 
-Workload ``imported``: what was measured elsewhere, in files of formats that are read as they are.
-
-It runs nothing, and no study file may name it: ``twinbed import`` writes runs of it.  A run has one or more files; each says
-its format and, where it holds several measurements, which.  Values of a file are the run's, or those of the host that the
-import was told it is from.
+It runs nothing, and no study file may name it: ``twinbed import`` writes runs of it.  A run has one or more files.  Each has
+its format and, where it holds several measurements, the place of one.  Values of a file are the run's, or of the host that the
+import names.  A file of several measurements, a copy of which is in each of several runs, is read once.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ class Repeated:
         self._lock = threading.Lock()
 
     def measurements(self, kind: Format, file: File, options: Document) -> Sequence[Measurement]:
-        """Those of the file. Raises FormatError."""
+        """Return the measurements of a file. Raises FormatError."""
         if file.then:
             return read(kind, file, options)
         with self._lock:
@@ -70,7 +68,7 @@ class Repeated:
 
 
 def _sha256(path: Path) -> bytes:
-    """Empty where it cannot be read, which reading it says."""
+    """Return the hash; empty where the file cannot be read, as reading it reports."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").digest()
@@ -115,7 +113,7 @@ class ImportedFile(BaseModel):
 
 
 class ImportedParams(WorkloadParams):
-    """What a run was made of."""
+    """The files and metrics of a run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -139,11 +137,11 @@ class Imported(Workload[ImportedParams]):
     rate = ""
 
     def __reduce__(self) -> tuple[type[Imported], tuple[Callable[[], Mapping[str, Format]]]]:
-        """In another process it begins anew: what was read here is not taken along."""
+        """Start without remembered files in another process."""
         return type(self), (self.formats,)
 
     def described(self, params: ImportedParams) -> Described:
-        """The metrics of the formats of a run's files; the work is that of the first that has any."""
+        """Return the metrics of the formats of a run's files; the work is that of the first that has any."""
         metrics: dict[str, Metric] = {}
         used = [self.formats()[file.format] for file in params.files if file.format in self.formats()]
         for each in used:
@@ -154,11 +152,11 @@ class Imported(Workload[ImportedParams]):
         return Described(tuple(metrics.values()), work, rate)
 
     def plan(self, params: ImportedParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
-        """Nothing is run again."""
+        """Return an empty plan: nothing is run again."""
         return WorkloadPlan()
 
     def parse(self, params: ImportedParams, artifacts: Path) -> Extracted:
-        """Raises FormatError or LookupError where a file cannot be read at all."""
+        """Read a run's files. Raises FormatError or LookupError where a file cannot be read at all."""
         values: dict[tuple[str, str, str], tuple[Value, float]] = {}
         tables: dict[str, list[pa.Table]] = {}
         cautions: list[Caution] = []
@@ -169,7 +167,7 @@ class Imported(Workload[ImportedParams]):
                 resolution = measurement.resolution.get(value.metric, 0.0)
                 before = values.get(place)
                 if before is not None and _contradict(value, before[0], resolution + before[1]):
-                    detail = f"{file.path}: {value.metric} is {value.value}, but another file of the run says {before[0].value}"
+                    detail = f"{file.path}: {value.metric} is {value.value}, but {before[0].value} in another file of the run"
                     cautions.append(Caution(Kind.CONTRADICTED, detail))
                 elif before is None or before[0].value is None or (value.value is not None and resolution < before[1]):
                     values[place] = value, resolution
@@ -187,10 +185,10 @@ class Imported(Workload[ImportedParams]):
 
     def _reading(self, file: ImportedFile, artifacts: Path) -> Measurement:
         if file.format not in self.formats():
-            raise LookupError(f"{file.path}: this twinbed has no format {file.format}")
+            raise LookupError(f"{file.path}: this twinbed has no format {file.format}; update twinbed")
         measurements = self.repeated.measurements(self.formats()[file.format], _opened(file, artifacts), file.options)
         if file.piece >= len(measurements):
-            raise LookupError(f"{file.path} has {len(measurements)} measurements, not {file.piece + 1}")
+            raise LookupError(f"{file.path} has only {len(measurements)} measurements, so none with number {file.piece + 1}")
         return measurements[file.piece]
 
 
@@ -210,7 +208,7 @@ def _placed(measurement: Measurement, host: str) -> Iterator[Value]:
 
 
 def _of_host(table: pa.Table, host: str) -> pa.Table:
-    """The table with its empty hosts named."""
+    """Return the table with its empty hosts named."""
     import pyarrow.compute as pc
 
     if not host or "host" not in table.column_names:

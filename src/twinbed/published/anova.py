@@ -1,4 +1,4 @@
-"""Table 3 of ONL through to its Tables 4 and 5: sums of squares, F, and intervals of neighbours' differences.
+"""Tables 4 and 5 of ONL from its Table 3: sums of squares, F, and intervals of neighbours' differences.
 
 One factor with a levels and r replications, y_ij = mu + alpha_i + e_ij (Jain 1991, chapter 20): SS0 = a r mean^2, SSA = r sum
 alpha_i^2, SSE = sum e_ij^2, F = MSA / MSE.  The difference of two levels' means has the half-width q sqrt(MSE 2 / r).
@@ -21,7 +21,7 @@ QUANTILE_LEVEL = 0.99
 
 
 def levels(data: Table) -> dict[str, list[Cell]]:
-    """Receivers -> replications."""
+    """Return receivers -> replications."""
     replications: dict[str, list[Cell]] = {}
     for cell in data.cells:
         replications.setdefault(cell.labels["receivers"], []).append(cell)
@@ -33,7 +33,7 @@ def mean(cells: Sequence[Cell], take: Take) -> Range:
 
 
 def _parts(groups: Mapping[str, Sequence[Cell]], take: Take) -> dict[tuple[str, str], Range]:
-    """(component, metric) -> value."""
+    """Return (component, metric) -> value."""
     values = [cell for cells in groups.values() for cell in cells]
     count, a = len(values), len(groups)
     means = {level: mean(cells, take) for level, cells in groups.items()}
@@ -75,7 +75,7 @@ FORMULAS: Mapping[str, str] = {
 
 
 def analysis_of_variance(library: Library, table: Table) -> Iterator[Replayed]:
-    """Each cell of an analysis of variance from the table of its data."""
+    """Yield each cell of an analysis of variance, recomputed from the table of its data."""
     data = library.tables[table.settings["data"]]
     groups = levels(data)
     plain, wide = _parts(groups, lambda cell: Range.exactly(cell.number)), _parts(groups, lambda cell: cell.range)
@@ -104,7 +104,7 @@ def analysis_of_variance(library: Library, table: Table) -> Iterator[Replayed]:
 
 
 def means(table: Table) -> Iterator[Replayed]:
-    """The mean loss at each number of receivers, and the effective throughput (1 - loss) x rate of a flow (ONL 6.1)."""
+    """Yield the mean loss at each number of receivers, and the effective throughput (1 - loss) x rate of a flow (ONL 6.1)."""
     offered = Range.exactly(LINKS[table.settings["offered"]] // 10**6)
     for level, cells in levels(table).items():
         loss = _mean_of(cells)
@@ -132,7 +132,7 @@ class Difference:
     """Half-width of the interval of a difference of two means."""
     quantile: Fraction
     scale: float
-    """Quantile times standard deviation: what half-widths of any kind are multiples of."""
+    """Quantile times standard deviation: half-widths of any kind are multiples of it."""
     replications: int
     levels: int
     expression: str
@@ -152,7 +152,7 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Return whether the interval leaves out 0."""
         low, high = self.ends
         return low.value > 0 or high.value < 0
 
@@ -186,7 +186,7 @@ def _difference_of(one: Sequence[Cell], two: Sequence[Cell]) -> Worked:
 
 
 def difference_intervals(library: Library, table: Table) -> Iterator[Replayed]:
-    """Each row of a table of intervals of differences: its middle, its ends, and whether it is significant."""
+    """Yield each row of a table of intervals of differences: its middle, its ends, and whether it is significant."""
     for row in differences(library, table):
         middle = rounding.shown(row.middle.value, 4)
         ends = (row.low.number + row.high.number) / 2

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from twinbed.published import anova, claims, limits, rounding
-from twinbed.published.finding import Finding
+from twinbed.published.limits import Finding
 from twinbed.published.printed import Equation, Library
 from twinbed.published.replay import replay
 from twinbed.published.replayed import Replayed, Status
@@ -21,7 +21,7 @@ from twinbed.published.rounding import Range
 
 
 def audit(library: Library) -> list[Finding]:
-    """All findings, rule by rule, in the order of the tables; facts are numbered in that order."""
+    """Return all findings, rule by rule, in the order of the tables; facts are numbered in that order."""
     findings = [finding for rule in RULES.values() for finding in rule(library)]
     facts = {cause: number for number, cause in enumerate(dict.fromkeys((each.rule, each.cause) for each in findings), start=1)}
     return [replace(finding, fact=facts[finding.rule, finding.cause]) for finding in findings]
@@ -57,7 +57,7 @@ def _half_width(library: Library) -> Iterator[Finding]:
 
 
 def _by_t(row: anova.Difference) -> str:
-    """The half-width by Student's t, which is a little wider than the normal distribution's."""
+    """Return the half-width by Student's t, which is a little wider than the normal distribution's."""
     from scipy.special import ndtr, stdtrit
 
     degrees = row.levels * (row.replications - 1)
@@ -66,7 +66,7 @@ def _by_t(row: anova.Difference) -> str:
 
 
 def _made(multiple: float, row: anova.Difference) -> str:
-    """How a half-width that is not the difference's may have been made, of the usual multiples of q s."""
+    """Return how a wrong half-width may have been computed, of the usual multiples of q s."""
     a, r = row.levels, row.replications
     known: Mapping[str, float] = {
         "sqrt(1/r), of one mean": math.sqrt(1 / r),
@@ -113,7 +113,7 @@ def _between(row: Replayed) -> str:
 
 
 def _permuted(row: Replayed, rows: list[Replayed]) -> str:
-    """Whether it is what another row that does not come out should say: then rows have changed places."""
+    """Return whether the number belongs to another wrong row: then rows have changed places."""
     wrong = [each for each in rows if each.status is Status.DIFFERS and each.quantity == row.quantity]
     decimals = len((row.printed or "").partition(".")[2])
 
@@ -158,7 +158,7 @@ def _claims(library: Library) -> Iterator[Finding]:
 
 
 def _instead(checked: claims.Checked) -> str:
-    """What the sentence would have to say."""
+    """Return the right statement for the sentence."""
     claim, wrong = checked.claim, checked.wrong
     if claim.quantifier == "none":
         return "the exception is none"
@@ -183,7 +183,7 @@ def _equations(library: Library) -> Iterator[Finding]:
         exact = rounding.evaluate(equation.expression, rounded=False)
         span = rounding.evaluate(equation.expression, rounded=True)
         printed = rounding.printed_range(equation.value, equation.decimals)
-        # What is displayed with an equals sign is held to its digits, what is told in words to all that round to them.
+        # An equation is compared by its displayed digits, a statement in words by all numbers that round to them.
         if (exact if equation.relation == "=" else span).overlaps(printed):
             continue
         yield Finding(
@@ -200,7 +200,7 @@ def _equations(library: Library) -> Iterator[Finding]:
 
 
 def _consequences(library: Library, equation: Equation, exact: Range, span: Range) -> Iterator[str]:
-    """What equations that take its result then give; and whether inputs before rounding may explain it."""
+    """Yield the results of equations that use this one, and whether inputs before rounding may explain it."""
     result = rounding.shown(exact.middle, equation.decimals)
     for other in library.equations:
         changed = re.sub(rf"(?<![\d.]){re.escape(equation.printed)}(?![\d.])", result, other.expression)

@@ -1,7 +1,7 @@
 """Statements of the seeds' text about their tables, checked cell by cell.
 
 A claim takes cells from the left and the right selection (``printed.Library.select``) that agree in every label for which both
-selections have common values, computes its measure for each such case, and compares the result with its bound:
+selections have common values.  It computes its measure for each such case, and compares the result with its bound:
 
 * ``value`` of the left; ``difference`` left - right; ``percent change`` from left to right; ``percent apart``, the size of that
   change; ``farther``, how much farther left is from a third cell than right is;
@@ -10,7 +10,7 @@ selections have common values, computes its measure for each such case, and comp
 
 ``all``, ``any``, ``none`` or ``all but N`` of the cases must satisfy it.  A case counts as broken only if no numbers that round
 to the printed ones make it true, and as true beyond doubt only if all do.  Bounds of ``percent apart``, and of < and >, are
-exact; others stand for all that rounds to them.
+exact; others mean all numbers that round to them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim with its cases; ``wrong`` are those that break it, empty where it holds."""
+    """A claim with its cases; ``wrong`` are the cases that break it, empty where it holds."""
 
     claim: Claim
     cases: Sequence[Case]
@@ -51,7 +51,7 @@ def check_all(library: Library) -> list[Checked]:
 
 
 def check(library: Library, claim: Claim) -> Checked:
-    """Raises LookupError for a claim about cells that there are not."""
+    """Check a claim. Raises LookupError for a claim about missing cells."""
     cases = list(_walk_cases(library, claim) if ":" in claim.left else _cases(library, claim))
     return Checked(claim, cases, _wrong(claim.quantifier, cases))
 
@@ -89,7 +89,7 @@ def _cases(library: Library, claim: Claim) -> Iterator[Case]:
 
 
 def _belong(one: Cell, two: Cell, ones: Sequence[Cell], twos: Sequence[Cell]) -> bool:
-    """Same metric, and the same value of each label that the two selections have values of in common."""
+    """Return whether two cells have the same metric, and the same value of each label with common values."""
     if one.metric != two.metric:
         return False
     for name in one.labels.keys() & two.labels.keys():
@@ -107,7 +107,7 @@ def _case(claim: Claim, cells: Sequence[Cell]) -> Case:
 
 
 def measure(name: str, values: Sequence[Range]) -> Range:
-    """The measure of two or three numbers, or of all within ranges."""
+    """Return the measure of two or three numbers, or of all within ranges."""
     match name, values:
         case "value", [one]:
             return one
@@ -123,7 +123,7 @@ def measure(name: str, values: Sequence[Range]) -> Range:
 
 
 def _held(claim: Claim, span: Range) -> tuple[bool, bool]:
-    """Whether some, and whether all, of the span stand in the claim's relation to its bound."""
+    """Return whether some, and whether all, of the span satisfy the claim's relation to its bound."""
     number = rounding.parse(claim.bound)
     if number is None:
         raise ValueError(f"{claim.id}: the bound {claim.bound!r} is no number")
@@ -144,7 +144,7 @@ def _held(claim: Claim, span: Range) -> tuple[bool, bool]:
 
 
 def _arithmetic(name: str, cells: Sequence[Cell], value: Fraction) -> str:
-    """The case in figures, after where they stand."""
+    """Return the case in figures, after their place."""
     where = f"{cells[-1].table} {(cells[1] if len(cells) > 1 else cells[0]).place}:"
     first, *others = (cell.printed for cell in cells)
     match name, others:
@@ -162,7 +162,7 @@ def _arithmetic(name: str, cells: Sequence[Cell], value: Fraction) -> str:
 
 
 def sequence(text: str) -> list[str]:
-    """``open read*16`` as seventeen calls."""
+    """Return ``open read*16`` as seventeen calls."""
     calls: list[str] = []
     for item in text.split():
         call, _, times = item.partition("*")
@@ -171,7 +171,7 @@ def sequence(text: str) -> list[str]:
 
 
 def walk(cells: Sequence[Cell], calls: Sequence[str]) -> Fraction:
-    """Probability of the sequence from its first call on; 0 where a transition is not in the chain."""
+    """Return the probability of the sequence from its first call on; 0 where a transition is not in the chain."""
     edges = {(cell.labels["from"], cell.labels["to"]): cell.number for cell in cells}
     product = Fraction(1)
     for step in itertools.pairwise(calls):
@@ -180,7 +180,7 @@ def walk(cells: Sequence[Cell], calls: Sequence[str]) -> Fraction:
 
 
 def greatest(cells: Sequence[Cell], start: str, length: int) -> Fraction:
-    """Probability of the most probable sequence of this length from ``start`` (Viterbi's recursion)."""
+    """Return the probability of the most probable sequence of this length from ``start`` (Viterbi's recursion)."""
     best = {start: Fraction(1)}
     for _ in range(length - 1):
         following: dict[str, Fraction] = {}
@@ -214,7 +214,7 @@ def _walk_cases(library: Library, claim: Claim) -> Iterator[Case]:
 
 
 def product(cells: Sequence[Cell], calls: Sequence[str]) -> str:
-    """The multiplication, equal factors as a power."""
+    """Return the multiplication, equal factors as a power."""
     printed = {(cell.labels["from"], cell.labels["to"]): f"{float(cell.number):g}" for cell in cells}
     factors = [printed.get(step, "0") for step in itertools.pairwise(calls)]
     counts = {factor: factors.count(factor) for factor in factors}
@@ -222,7 +222,7 @@ def product(cells: Sequence[Cell], calls: Sequence[str]) -> str:
 
 
 def holds_from(cells: Sequence[Cell], calls: Sequence[str], other: Sequence[str], longest: int = 1000) -> int | None:
-    """The length from which the sequence, its last call repeated, is less probable than the other; None to ``longest``."""
+    """Return the length from which the sequence, its last call repeated, is less probable; None to ``longest``."""
     bound = walk(cells, other)
     head = list(calls)
     while len(head) > 1 and head[-1] == head[-2]:

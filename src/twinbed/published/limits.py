@@ -1,24 +1,50 @@
-"""Rules of the audit about impossible values: rates above what a link carries, runs longer than their cap of requests."""
+"""A finding of the audit, and its rules about impossible values.
+
+The rules find rates above what a link carries, and runs longer than their cap of requests.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from scipy.special import ndtr
 
-from twinbed.published.finding import Finding
 from twinbed.published.printed import LINKS, Cell, Library, Table
 from twinbed.published.replay import goodput
 from twinbed.published.rounding import Range
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
 
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A printed number that does not follow. ``follows`` does, by ``arithmetic``; ``changes`` is its importance.
+
+    Findings of one ``fact`` have one cause in several places: a number in several tables, one wrong factor in a column, runs of
+    one table that one cap ended.
+    """
+
+    rule: str
+    source: str
+    table: str
+    cell: str
+    printed: str
+    follows: str
+    arithmetic: str
+    changes: str
+    cause: str
+    """The same for all findings of one fact."""
+    fact: int = 0
+    """Its number, from 1."""
+
+
 NORMAL_95 = 1.959963984540054
-"""Standard errors of the half-width of an interval as "normal 0.95" names it."""
+"""Standard errors in the half-width of an interval that is called "normal 0.95"."""
 
 
 def above_link(library: Library) -> Iterator[Finding]:
-    """Goodput above what the link can carry."""
+    """Yield goodput above what the link can carry."""
     for table in library.tables.values():
         for cell in table.where(kind="mean", metric="requests_per_second"):
             link = LINKS.get(cell.labels.get("link", ""))
@@ -68,8 +94,7 @@ def _mega(rate: float) -> str:
 
 
 def request_cap(library: Library) -> Iterator[Finding]:
-    """Runs that their cap of requests must have ended before their time: at the mean rate, or by the printed interval in more
-    than FEW of the runs."""
+    """Yield runs that their cap of requests must have ended early, by the mean rate or, for over FEW runs, the interval."""
     for table in library.tables.values():
         if not {"request_cap", "duration_s"} <= table.settings.keys():
             continue
@@ -99,7 +124,7 @@ FEW = 0.05
 
 
 def _share_above(table: Table, cell: Cell, rate: float) -> float | None:
-    """The share of normal runs above a rate, by the mean and its printed interval; None where n or the interval is not."""
+    """Return the share of normal runs above a rate, by the mean and its printed interval; None where n or it is unknown."""
     halves = table.where(**{**cell.labels, "kind": "interval half-width", "metric": cell.metric})
     if not halves or not table.n or table.settings.get("interval") != "normal 0.95":
         return None

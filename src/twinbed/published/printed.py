@@ -1,9 +1,9 @@
 """The seeds' printed tables as data: sources, tables, cells with their labels, and the facts of the setting that rules need.
 
-Data: ``data/<table>.tsv``, one row for each printed number: label columns of the table's own, then metric, kind (what number it
-is), unit (as printed), printed (the digits as they stand; ``80,286`` and ``E+5531`` too), decimals (where not as printed),
-note. ``tables.tsv`` has the source of each table, ``settings.tsv`` the text's statements on how it was made, ``sizes.tsv`` the
-meaning of a payload's name in bytes, ``claims.tsv`` and ``equations.tsv`` the text's statements about the numbers.
+Data: ``data/<table>.tsv`` has one row for each printed number.  Its columns are the table's own labels, metric, kind, unit,
+printed, decimals and note.  Digits in ``printed`` are as on the page (``80,286`` and ``E+5531`` too).  The source of each table
+is in ``tables.tsv``, the text's statements on how it was made in ``settings.tsv``, and the meaning of a payload's name in bytes
+in ``sizes.tsv``.  Statements of the text about the numbers are in ``claims.tsv`` and ``equations.tsv``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EVIDENT = (
     "setting",
     "placement",
 )
-"""Labels whose values say themselves what they are."""
+"""Labels whose values need no name."""
 LINKS = {"1Gbps": 10**9, "10Gbps": 10**10}
 """Names of rates as printed -> bit/s."""
 ROMAN = {"1": "i", "2": "ii", "3": "iii", "4": "iv", "5": "v", "6": "vi", "7": "vii", "8": "viii", "9": "ix"}
@@ -72,7 +72,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Its place in the table, for people."""
+        """Return its place in the table, for people."""
         return f"{self.place} {self.kind}"
 
     @property
@@ -87,21 +87,21 @@ class Cell:
 
     @property
     def range(self) -> Range:
-        """Everything that is printed so."""
+        """Return all numbers that are printed like this."""
         if self.kind in EXACT:
             return Range.exactly(self.number)
         return rounding.printed_range(self.number, self.decimals or 0)
 
     @property
     def significant_digits(self) -> int | None:
-        """As printed; None for 0 and for what is no number."""
+        """Return the significant digits as printed; None for 0 and for text."""
         digits = "".join(each for each in self.printed if each.isdigit()).lstrip("0")
         return len(digits) if self.value else None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``n`` is how many runs are behind each value, None where the source does not say."""
+    """A printed table. ``n`` is the number of runs behind each value, None where the source has none."""
 
     id: str
     source: str
@@ -118,7 +118,7 @@ class Table:
         return tuple(self.cells[0].labels)
 
     def where(self, **wanted: str) -> list[Cell]:
-        """The cells of these labels, kind or metric, in the table's order."""
+        """Return the cells of these labels, kind or metric, in the table's order."""
         return [cell for cell in self.cells if all(part_of(cell, name) == value for name, value in wanted.items())]
 
     def one(self, **wanted: str) -> Cell:
@@ -164,7 +164,7 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a payload's name means: as read, and as it may be meant otherwise."""
+    """The bytes that a payload's name means: as read, and another possible meaning."""
 
     bytes: int
     otherwise: int | None
@@ -182,7 +182,7 @@ class Library:
     equations: Sequence[Equation]
 
     def table(self, name: str) -> Table:
-        """The table with an id, in any case, with arabic numerals too (icnc-3). Raises TwinbedError."""
+        """Return the table with an id, in any case, with arabic numerals too (icnc-3). Raises TwinbedError."""
         known = {each.casefold(): each for each in self.tables}
         wanted = name.casefold()
         source, _, number = wanted.partition("-")
@@ -192,7 +192,7 @@ class Library:
         return self.tables[table]
 
     def select(self, text: str) -> list[Cell]:
-        """Cells by ``TABLE[label=value|value;kind=...]``, several joined by ``+``; means where no kind is said."""
+        """Return cells by ``TABLE[label=value|value;kind=...]``, several joined by ``+``; means without a kind."""
         cells: list[Cell] = []
         for part in text.split("+"):
             table, _, inner = part.partition("[")
@@ -208,7 +208,7 @@ class Library:
 
 
 def conditions(inner: str) -> dict[str, list[str]]:
-    """``label=value|value;kind=...]`` as label -> values."""
+    """Return ``label=value|value;kind=...]`` as label -> values."""
     pairs = (item.partition("=") for item in inner.rstrip("]").split(";") if item)
     return {name: values.split("|") for name, _, values in pairs}
 
@@ -221,7 +221,7 @@ def part_of(cell: Cell, name: str) -> str | None:
 
 @cache
 def library() -> Library:
-    """What is shipped with twinbed."""
+    """Return the tables that are shipped with twinbed."""
     settings: dict[str, dict[str, str]] = {}
     for row in _rows("settings"):
         settings.setdefault(row["table"], {})[row["setting"]] = row["value"]
@@ -252,7 +252,7 @@ def library() -> Library:
 
 
 def table_names() -> tuple[str, ...]:
-    """The names of all tables, without reading them."""
+    """Return the names of all tables, without reading them."""
     return tuple(row["table"] for row in _rows("tables"))
 
 

@@ -1,4 +1,4 @@
-"""Own results next to the printed ones: which of them are about the same metric, testbed and payload."""
+"""Own results next to the printed ones, of the same metric, testbed and payload."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Own:
 
 
 def printed_with_own(library: Library, held: Sequence[Held], own: Sequence[Own]) -> Iterator[tuple[Held, Own | None]]:
-    """Each printed comparison with each own one that is about the same; with None where there is none."""
+    """Yield each printed comparison with each own one of the same; with None where there is none."""
     for row in held:
         same: list[Own | None] = [each for each in own if _same(library, row, each)]
         yield from ((row, each) for each in same or [None])
@@ -47,15 +47,15 @@ def _same(library: Library, row: Held, own: Own) -> bool:
 
 
 def _is_testbed(printed: str, own: str) -> bool:
-    """virtio is virtio-net-pci too, containers a container."""
+    """Return whether a name means the same testbed: virtio is virtio-net-pci too, containers a container."""
     return own.casefold().startswith(printed.casefold().removesuffix("s"))
 
 
 def printed_at(library: Library, table: Table, levels: Mapping[str, object], metric: str | None = None) -> str | None:
-    """``14420 ± 74.3``: what a table prints for the levels of a study's factors, by their names there or dotted paths.
+    """Return a table's text, as ``14420 ± 74.3``, for the levels of a study's factors, by names or dotted paths.
 
-    ``metric`` is twinbed's name of the one that is meant, for tables that print several.  None where it prints nothing for
-    them, or does not tell which of its numbers is meant.
+    ``metric`` is twinbed's name of the metric, for tables that print several.  None where the table has no number for the
+    levels, or several.
     """
     own = {name.rpartition(".")[2]: level for name, level in levels.items()}
     cells = [cell for cell in table.cells if all(_is_level(library, label, value, own) for label, value in cell.labels.items())]
@@ -67,7 +67,7 @@ def printed_at(library: Library, table: Table, levels: Mapping[str, object], met
 
 
 def _is_level(library: Library, label: str, printed: str, own: Mapping[str, object]) -> bool:
-    """Whether a printed label is the level that a study gives the factor of that meaning."""
+    """Return whether a printed label is the level of the study's factor of that meaning."""
     if label == "testbed":
         return _is_testbed(printed, str(own.get("testbed", "")))
     if label == "offloading":

@@ -22,7 +22,7 @@ SHOWN_AT = 40
 
 
 def mark(t: float) -> str:
-    """The mark of a t value.
+    """Return the mark of a t value.
 
     >>> [mark(t) for t in (3.0, 2.0, 1.7, 1.0)]
     ['***', '**', '*', '']
@@ -57,7 +57,7 @@ def significance(table: Table) -> Iterator[Replayed]:
 
 
 def effects(table: Table) -> Iterator[Replayed]:
-    """Per cent by which each 0/1 variable changes the response, at 1 and at SHOWN_AT concurrent pairs."""
+    """Yield the per cent by which each 0/1 variable changes the response, at 1 and at SHOWN_AT concurrent pairs."""
     for interaction in table.where(kind="coefficient"):
         term = interaction.labels["term"]
         if not term.startswith(INTERACTION):
@@ -70,7 +70,7 @@ def effects(table: Table) -> Iterator[Replayed]:
 
 
 def effect(main: Cell, interaction: Cell, pairs: int) -> Worked:
-    """Per cent."""
+    """Return the effect in per cent."""
 
     def formula(take: Take) -> Range:
         exponent = take(main) + Range.exactly(pairs - 1) * take(interaction)

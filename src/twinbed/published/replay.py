@@ -1,4 +1,4 @@
-"""Every printed number that has printed inputs, recomputed; and numbers that follow from them and are printed nowhere.
+"""Every printed number with printed inputs, recomputed; and numbers that follow from them and are printed nowhere.
 
 The columns and settings of a table determine its formula, not its name.
 """
@@ -15,7 +15,7 @@ from twinbed.published.rounding import HUNDRED, Range, total
 
 
 def replay(library: Library, table: Table | None = None) -> list[Replayed]:
-    """All rows, or those of one table (equations of the text come only with all)."""
+    """Return all rows, or those of one table (equations of the text come only with all)."""
     if table is not None:
         return list(_of_table(library, table))
     rows = [row for each in library.tables.values() for row in _of_table(library, each)]
@@ -65,7 +65,7 @@ def _rates(table: Table) -> Iterator[Replayed]:
 
 
 def goodput(library: Library, cell: Cell, otherwise: bool = False) -> tuple[Worked, str]:
-    """Payload bits a second of a request rate, as the payload's name is read (or may be read otherwise), and the formula."""
+    """Return payload bits a second of a request rate, by the usual or other meaning of the payload's name, and the formula."""
     size = library.sizes[cell.labels["payload"]]
     bits = 8 * (size.otherwise if otherwise and size.otherwise else size.bytes)
     return Worked(cell.number * bits, cell.range * Range.exactly(bits)), f"{cell.printed} x 8 x {bits // 8}"
@@ -80,7 +80,7 @@ def _goodput(library: Library, table: Table) -> Iterator[Replayed]:
 
 
 def _instrumentation(library: Library, table: Table) -> Iterator[Replayed]:
-    """What instrumentation changes: each cell against the same one with it."""
+    """Yield the change by instrumentation: each cell compared with the instrumented one."""
     others = [library.tables[name] for name in table.settings["instrumented"].split("+")]
     for cell in table.where(kind="mean"):
         for other in (each for one in others for each in one.where(kind="mean", **cell.labels)):
@@ -89,19 +89,21 @@ def _instrumentation(library: Library, table: Table) -> Iterator[Replayed]:
 
 
 def _change(before: Cell, after: Cell) -> Worked:
-    """Per cent."""
+    """Return the change in per cent."""
     return work(lambda take: HUNDRED * (take(after) / take(before) - Range.exactly(1)))
 
 
 def fairness_of(mean: Range, deviation: Range) -> Range:
-    """Jain's index of flows with this mean and standard deviation: (sum x)^2 / (n sum x^2) = 1 / (1 + (s/m)^2), with the
-    deviation of n values divided by n (Jain, Chiu & Hawe 1984)."""
+    """Return Jain's index of flows with this mean and standard deviation (Jain, Chiu & Hawe 1984).
+
+    (sum x)^2 / (n sum x^2) = 1 / (1 + (s/m)^2), with the deviation of n values divided by n.
+    """
     one = Range.exactly(1)
     return one / (one + (deviation / mean).squared())
 
 
 def _fairness(table: Table) -> Iterator[Replayed]:
-    """Fairness from the mean and standard deviation of the flows' throughput, dividing by n or by n - 1."""
+    """Yield fairness from the mean and standard deviation of the flows' throughput, dividing by n or by n - 1."""
     for cell in table.where(metric="fairness", kind="mean"):
         mean = table.one(metric="throughput", kind="mean", **cell.labels)
         deviation = table.one(metric="throughput", kind="standard deviation", **cell.labels)
@@ -117,7 +119,7 @@ def _fairness(table: Table) -> Iterator[Replayed]:
 
 
 def _per_call(table: Table) -> Iterator[Replayed]:
-    """How many times more probable each call is, on the geometric mean."""
+    """Yield how many times more probable each call is, on the geometric mean."""
     calls = Range.exactly(int(table.settings["calls"]))
     ten = Fraction("2.302585092994045684017991454684364207601101488628773")
     for cell in table.cells:
@@ -138,7 +140,7 @@ def _sums(table: Table) -> Iterator[Replayed]:
 
 
 def _rows_of_chain(table: Table) -> Iterator[Replayed]:
-    """What leaves each state sums to 1."""
+    """Yield the sum of the probabilities that leave each state, which is 1."""
     for state in dict.fromkeys(cell.labels["from"] for cell in table.cells):
         edges = [cell for cell in table.cells if cell.labels["from"] == state]
         value = sum((cell.number for cell in edges), Fraction(0))
@@ -157,7 +159,7 @@ def _rows_of_chain(table: Table) -> Iterator[Replayed]:
 
 
 def of_equation(equation: Equation) -> Replayed:
-    """An equation of the text."""
+    """Return an equation of the text, recomputed."""
     result = Worked(
         rounding.evaluate(equation.expression, rounded=False).middle, rounding.evaluate(equation.expression, rounded=True)
     )

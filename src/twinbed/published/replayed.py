@@ -12,7 +12,7 @@ from twinbed.published.printed import Cell
 from twinbed.published.rounding import Range
 
 Take = Callable[[Cell], Range]
-"""What a cell stands for: its number as it stands, or all that is printed so."""
+"""The meaning of a cell: its number as printed, or all numbers that are printed like it."""
 
 
 class Status(StrEnum):
@@ -20,13 +20,13 @@ class Status(StrEnum):
     ROUNDING = "within rounding"
     DIFFERS = "differs"
     DERIVED = "derived"
-    """Nothing is printed to hold it against."""
+    """No printed number to compare it with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """``recomputed`` is of the printed digits as they stand; ``low`` and ``high`` hold the results of all inputs that round to
-    them, None where the result is no number."""
+    """A recomputed number. ``recomputed`` is of the printed digits; ``low`` and ``high`` hold the results of all inputs that
+    round to them, None where the result is no number."""
 
     table: str
     cell: str
@@ -42,19 +42,19 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """A result of the printed digits as they stand, and of all that round to them."""
+    """A result of the printed digits, and of all numbers that round to them."""
 
     value: Fraction
     span: Range
 
 
 def work(formula: Callable[[Take], Range]) -> Worked:
-    """Works a formula out both ways."""
+    """Compute a formula both ways."""
     return Worked(formula(lambda cell: Range.exactly(cell.number)).middle, formula(lambda cell: cell.range))
 
 
 def held(cell: Cell, result: Worked, formula: str, quantity: str = "") -> Replayed:
-    """A printed cell against what is worked out of others."""
+    """Compare a printed cell with the result of others."""
     decimals = cell.decimals or 0
     return Replayed(
         table=cell.table,
@@ -77,6 +77,6 @@ def status(result: Worked, printed: Fraction, decimals: int) -> Status:
 
 
 def derived(table: str, cell: str, quantity: str, result: Worked, unit: str, formula: str) -> Replayed:
-    """What is printed nowhere."""
+    """Return a number that is printed nowhere."""
     value, span = rounding.significant(result.value, 4), result.span
     return Replayed(table, cell, quantity, None, value, unit, float(span.low), float(span.high), formula, Status.DERIVED)

@@ -1,8 +1,8 @@
-"""Numbers as printed, and arithmetic over all numbers that would be printed so.
+"""Numbers as printed, and arithmetic over all numbers that are printed alike.
 
-A printed number stands for everything that rounds to it: 0.024 for 0.0235 to 0.0245.  ``Range`` holds such a set as exact
-fractions; a result computed from ranges contains everything that any inputs within them give, and may contain more where an
-input occurs twice (interval arithmetic; Moore, Kearfott & Cloud 2009).  A printed result outside of it therefore follows from
+A printed number means all numbers that round to it: 0.024 means 0.0235 to 0.0245.  ``Range`` holds such a set as exact
+fractions.  A result computed from ranges contains the results of all inputs within them, and may contain more where an input
+occurs twice (interval arithmetic; Moore, Kearfott & Cloud 2009).  A printed result outside of it therefore follows from
 no inputs that round to the printed ones, and one inside of it may.
 """
 
@@ -17,7 +17,7 @@ from fractions import Fraction
 
 _PRECISE = Context(prec=60)
 _SLACK = Fraction(1, 10**50)
-"""More than a logarithm or root of 60 digits is off by, relative."""
+"""More than the relative error of a logarithm or root of 60 digits."""
 _NUMBER = re.compile(r"(E?[+-])?(\d+(?:\.(\d*))?|\.(\d+))(?:e(\d))?")
 
 
@@ -72,12 +72,12 @@ HUNDRED = Range.exactly(100)
 
 
 def total(ranges: list[Range]) -> Range:
-    """Their sum."""
+    """Return the sum."""
     return Range(sum((each.low for each in ranges), Fraction(0)), sum((each.high for each in ranges), Fraction(0)))
 
 
 def root(value: Range) -> Range:
-    """Square root; of what is below 0, 0."""
+    """Return the square root; 0 below 0."""
     return _outward(value, lambda number: max(number, Decimal(0)).sqrt(_PRECISE))
 
 
@@ -86,14 +86,16 @@ def exponential(value: Range) -> Range:
 
 
 def _outward(value: Range, function: Callable[[Decimal], Decimal]) -> Range:
-    """A rising function of both ends, and so much outward that what its digits cut off is inside."""
+    """Apply a rising function to both ends, widened by the digits that it cuts off."""
     low, high = (Fraction(function(_PRECISE.divide(end.numerator, end.denominator))) for end in (value.low, value.high))
     return Range(low * (1 - _SLACK), high * (1 + _SLACK))
 
 
 def parse(printed: str) -> tuple[Fraction, int] | None:
-    """Value and decimals of a number as it is printed (``80,286``, ``.01``, ``E+5531`` as its power, ``94e1`` for 940 to tens);
-    None for what is none."""
+    """Return value and decimals of a printed number (``80,286``, ``.01``, ``E+5531`` as its power, ``94e1`` for 940 to tens).
+
+    None for any other text.
+    """
     match = _NUMBER.fullmatch(printed.replace(",", ""))
     if match is None:
         return None
@@ -105,32 +107,34 @@ def parse(printed: str) -> tuple[Fraction, int] | None:
 
 
 def printed_range(value: Fraction, decimals: int) -> Range:
-    """Everything that rounds to the value at so many decimals, both halves taken in."""
+    """Return all numbers that round to the value at so many decimals, with both halves."""
     half = Fraction(1, 2) / Fraction(10) ** decimals
     return Range(value - half, value + half)
 
 
 def rounds_to(value: Fraction, printed: Fraction, decimals: int) -> bool:
-    """Whether the value is printed so, halves either way."""
+    """Return whether the value rounds to the printed one, halves either way."""
     each = printed_range(printed, decimals)
     return each.low <= value <= each.high
 
 
 def shown(value: Fraction, decimals: int) -> str:
-    """The value at so many decimals, half to even; below 0 decimals as whole tens."""
+    """Return the value at so many decimals, half to even; below 0 decimals as whole tens."""
     scale = Fraction(10) ** decimals
     rounded = Fraction(round(value * scale)) / scale
     return f"{float(rounded):,.{max(decimals, 0)}f}".replace(",", "")
 
 
 def significant(value: Fraction, digits: int = 6) -> str:
-    """The value for the eye."""
+    """Return the value for the eye."""
     return f"{float(value):.{digits}g}" if abs(value) < 10**digits else f"{float(value):.0f}"
 
 
 def evaluate(expression: str, *, rounded: bool) -> Range:
-    """A formula of numbers, ``+ - * / **`` and ``exp``: exactly as displayed, or with each number that has decimals standing
-    for all that rounds to it."""
+    """Evaluate a formula of numbers, ``+ - * / **`` and ``exp``.
+
+    Exactly as displayed or, ``rounded``, with each number that has decimals as all numbers that round to it.
+    """
     return _evaluate(ast.parse(expression, mode="eval").body, expression, rounded)
 
 

@@ -1,8 +1,8 @@
 """The seeds' methodology on their own numbers: every virtual testbed of every table compared with the physical one.
 
-Two answers a cell: the seeds' rule, means that differ by no more than the margin, and where n and a spread are printed the
-verdict, as ``compare`` gives it, from mean and standard error (``statistics.ratio``).  Both count rounding: a rule that
-depends on digits that were rounded off says so, and a verdict holds for all means and spreads that round to the printed ones.
+Each cell has two answers.  One is the seeds' rule: means that differ by no more than the margin.  The other, where n and a
+spread are printed, is the verdict of ``compare`` from mean and standard error (``statistics.ratio``).  Both count
+rounding: a rule is open if it depends on rounded digits, and a verdict holds for all means and spreads that round alike.
 "different" is corrected by Holm over all comparisons of one source.
 
 A half-width h of a 95 % interval "assuming a standard normal distribution" is 1.96 standard errors; a standard deviation s
@@ -27,7 +27,7 @@ from twinbed.statistics.ratio import Summary, SummaryTest, summary_ratio_test
 
 REFERENCE = "physical"
 NORMAL = "normal 0.95"
-"""An interval as the settings name it."""
+"""The settings' name of an interval."""
 CAUTIONS = ("goodput above the link", "request cap")
 """Rules of the audit that are about one cell's mean."""
 SPREADS = ("interval half-width", "standard deviation")
@@ -35,8 +35,8 @@ SPREADS = ("interval half-width", "standard deviation")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A cell against the physical testbed's. ``within_rule`` is None where rounding leaves it open or there is no ratio;
-    ``verdict`` is None where no interval can be made, and ``because`` says why."""
+    """A cell compared with the physical testbed's. ``within_rule`` is None where rounding leaves it open or there is no ratio;
+    ``verdict`` is None where no interval can be computed, for the reason ``because``."""
 
     source: str
     table: str
@@ -60,7 +60,7 @@ class Held:
 
 
 def compare(library: Library, margin: float = 0.10, alpha: float = 0.05) -> list[Held]:
-    """Every comparison, in the order of the tables."""
+    """Return every comparison, in the order of the tables."""
     findings = _findings_by_cell(library)
     rows: list[Held] = []
     for table in library.tables.values():
@@ -93,7 +93,7 @@ def _of_table(table: Table, margin: float, alpha: float, findings: Mapping[tuple
 
 
 def _untested(table: Table, cell: Cell, printed: str, reference: str, because: str) -> Held:
-    """A cell beside the physical testbed's, with nothing said of them yet."""
+    """Return a cell with the physical testbed's, not yet compared."""
     return Held(
         source=table.source,
         table=table.id,
@@ -118,7 +118,7 @@ def _untested(table: Table, cell: Cell, printed: str, reference: str, because: s
 
 
 def _relative(table: Table, cell: Cell) -> Held:
-    """A ratio that is itself what is printed."""
+    """Return a row for a ratio that is itself printed."""
     because = f"printed as a ratio already, of which {cell.printed} is the power of ten; no spread is printed"
     return replace(_untested(table, cell, cell.printed, "E0", because), within_rule=False)
 
@@ -150,7 +150,7 @@ def _with_spread(cell: Cell, spread: Cell | None) -> str:
 
 
 def _within(cell: Cell, reference: Cell, margin: float) -> bool | None:
-    """The seeds' rule (ICNC, section II) for all numbers that round to the printed ones; None where they do not agree."""
+    """Apply the seeds' rule (ICNC, section II) to all numbers that round to the printed ones; None where they disagree."""
     if not reference.number:
         return None
     apart = abs(cell.range / reference.range - Range.exactly(1)) if reference.range.low > 0 else None
@@ -163,7 +163,7 @@ def _within(cell: Cell, reference: Cell, margin: float) -> bool | None:
 
 
 def _overlap(table: Table, cells: tuple[Cell, Cell], spreads: Sequence[Cell | None]) -> bool | None:
-    """Whether the 95 % intervals of the means have a point in common; None where none are printed or can be made."""
+    """Return whether the 95 % intervals of the means overlap; None where none are printed or can be computed."""
     errors = [_error(table, spread) for spread in spreads]
     if None in errors:
         return None
@@ -175,7 +175,7 @@ def _overlap(table: Table, cells: tuple[Cell, Cell], spreads: Sequence[Cell | No
 
 
 def _error(table: Table, spread: Cell | None, *, largest: bool = False) -> float | None:
-    """Standard error behind a printed spread (or the largest that is printed so); None where its meaning or n is not known."""
+    """Return the standard error of a printed spread (or the largest that rounds to it); None where it or n is unknown."""
     if spread is None or table.n is None:
         return None
     value = float(spread.range.high if largest else spread.number)
@@ -187,7 +187,7 @@ def _error(table: Table, spread: Cell | None, *, largest: bool = False) -> float
 def _tested(
     table: Table, cells: tuple[Cell, Cell], spreads: Sequence[Cell | None], margin: float, alpha: float
 ) -> SummaryTest | None:
-    """The test at the corners of rounding: what it shows is shown at every one of them."""
+    """Test at the corners of rounding: a result holds at every one of them."""
     errors = [_error(table, spread, largest=True) for spread in spreads]
     if None in errors or table.n is None:
         return None
@@ -219,7 +219,7 @@ def _why_not(table: Table, cell: Cell, reference: Cell, spread: Cell | None) -> 
 
 
 def _corrected(rows: Sequence[Held], alpha: float) -> list[Held]:
-    """Verdicts, "different" after Holm's correction over the comparisons of one source."""
+    """Return verdicts, "different" after Holm's correction over the comparisons of one source."""
     decided = list(rows)
     for source in dict.fromkeys(row.source for row in rows):
         family = [index for index, row in enumerate(rows) if row.source == source and row.p_different is not None]

@@ -1,4 +1,4 @@
-"""What ``ab -g`` writes, a row a request; of very many the histogram alone, in bounded memory."""
+"""Output of ``ab -g``, a row a request; of very many requests the histogram alone, in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK_BYTES = 16 << 20
 
 
 def read(file: Path, host: str, most: int = MOST_ROWS) -> dict[str, pa.Table]:
-    """``requests``, or ``latencies`` of more than ``most``. Raises OSError or ValueError where it cannot be read."""
+    """Return ``requests``, or ``latencies`` of more than ``most``. Raises OSError or ValueError where it cannot be read."""
     import numpy as np
     import pyarrow as pa
 
@@ -37,7 +37,7 @@ def read(file: Path, host: str, most: int = MOST_ROWS) -> dict[str, pa.Table]:
 
 
 def _blocks(file: Path) -> Iterator[bytes]:
-    """Whole lines, the heading before each block."""
+    """Yield whole lines, the heading before each block."""
     with file.open("rb") as stream:
         heading = stream.readline()
         rest = b""

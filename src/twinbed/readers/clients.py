@@ -1,4 +1,4 @@
-"""Numbers that each client of a run has measured, as values: of one client, the run's; of several, each one's and the run's."""
+"""Numbers of each client of a run as values: of one client, the run's; of several, each one's and the run's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Numbers = Mapping[str, float | None]
 def values(
     clients: Sequence[tuple[str, Numbers]], units: Mapping[str, str], together: Callable[[Sequence[Numbers]], Numbers]
 ) -> Iterator[Value]:
-    """``clients`` are (host, numbers); ``together`` makes the run's numbers of several clients'."""
+    """Yield values of (host, numbers). ``together`` makes the run's numbers of several clients'."""
     if len(clients) == 1:
         yield from (Value(name, number, units[name]) for name, number in clients[0][1].items())
         return
@@ -25,6 +25,6 @@ def values(
 
 
 def total(numbers: Sequence[float | None]) -> float | None:
-    """The sum; None where one is missing, or there is none."""
+    """Return the sum; None where one is missing, or there is none."""
     present = [number for number in numbers if number is not None]
     return math.fsum(present) if present and len(present) == len(numbers) else None

@@ -1,4 +1,4 @@
-"""What ``twinbed-probe events`` writes (docs/probe/EVENTS.md), read: one place's hits, values and rows."""
+"""Output of ``twinbed-probe events`` (docs/probe/EVENTS.md): one place's hits, values and rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 HEAD = "twinbed-events 1"
 NANOSECOND_S = 1e-9
 FEWEST_SOFTIRQS = 1000
-"""In windows, so that their share of all says how much of the traffic was there. Packets of guests' taps make none."""
+"""Softirqs in windows from which on their share estimates the share of the traffic. Packets of guests' taps make none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lasted:
-    """Of one kind: how often it happened, how often its time is known, and that time."""
+    """One kind: how often it happened, how often its time is known, and that time."""
 
     hits: int
     timed: int
@@ -37,12 +37,12 @@ class Place:
 
     name: str
     scales: Mapping[str, float | None]
-    """Tracepoint, or kind of KVM's -> all hits over those seen, as estimated; None where nothing could be seen."""
+    """Tracepoint or KVM's kind -> estimated ratio of all hits to the hits seen; None where nothing could be seen."""
     hits: Mapping[str, Mapping[str, int]]
     """Tracepoint -> device -> hits; a tracepoint that the kernel refused is not there."""
     lasted: Mapping[str, Lasted]
     refused: Mapping[str, str]
-    """Tracepoint, or kind of KVM's -> why it is not counted."""
+    """Tracepoint or KVM's kind -> why it is not counted."""
     lost: int
     missed: int | None
 
@@ -61,14 +61,14 @@ class Place:
         return None if scale is None else hits * scale
 
     def _seconds(self, kind: str) -> float | None:
-        """Of all hits, by the mean of those whose time is known."""
+        """Return the time of all hits, by the mean of those whose time is known."""
         of = self.lasted.get(kind)
         if of is None or (of.hits and not of.timed):
             return None
         return self._scaled(kind, of.hits * of.seconds / of.timed if of.timed else 0.0)
 
     def table(self) -> pa.Table:
-        """host, source, event, device, hits, count, seconds, least_s, mean_s, most_s. Null is not known."""
+        """Return host, source, event, device, hits, count, seconds, least_s, mean_s, most_s. Null is unknown."""
         import pyarrow as pa
 
         texts = ("host", "source", "event", "device")
@@ -96,13 +96,13 @@ class Place:
 
     def cautions(self) -> Iterator[Caution]:
         if self.lost:
-            yield Caution(Kind.EVENTS_LOST, f"{self.lost} of devices beyond those for which there was room", self.name)
+            yield Caution(Kind.EVENTS_LOST, f"{self.lost} of devices for which there was no room", self.name)
         if self.missed:
             yield Caution(Kind.EVENTS_LOST, f"{self.missed} during another on the same CPU", self.name)
 
 
 def read_place(file: Path) -> Place:
-    """Raises OSError, or ValueError where it is not whole."""
+    """Read a file. Raises OSError, or ValueError where it is not whole."""
     lines = file.read_text(errors="replace").splitlines()
     if not lines or lines[0] != HEAD or lines[-1] != "end":
         raise ValueError(f"{file.name} is not whole: it begins with {HEAD!r} and ends with 'end'")
@@ -138,7 +138,7 @@ def read_place(file: Path) -> Place:
 
 
 def _scale(span: tuple[int, int], whole: tuple[int, int], of_packets: bool) -> float | None:
-    """By softirqs that received packets, for what happens to packets; by time for the rest, and where there are too few."""
+    """Estimate the ratio for events of packets by softirqs that received packets; for others, or with too few, by time."""
     ns, softirqs = span
     if of_packets and softirqs >= FEWEST_SOFTIRQS:
         return whole[1] / softirqs

@@ -32,7 +32,7 @@ _SUMMARY = "summary.json"
 
 
 class Asked(TypedDict):
-    """Which packets and connections, as ``_core.flows`` takes them."""
+    """Options that select packets and connections, as ``_core.flows`` takes them."""
 
     tunnels: bool
     port: int | None
@@ -81,7 +81,7 @@ class _Share:
 def counted(
     paths: Sequence[str], asked: Asked, executor: Executor, below: Path | None = None
 ) -> Iterator[tuple[list[Path], FlowsSummary]]:
-    """Folders of shares, for ``_core.flows_joined``, which are there as long as the context, and the summary of all.
+    """Provide folders of shares for ``_core.flows_joined`` while the context lasts, and the summary of all.
 
     The workers must see the captures at the same paths. The folders are below ``below`` (None: the system's temporary files).
     Raises what ``_core.flows`` raises, and WorkerLost.
@@ -102,7 +102,7 @@ def counted(
 
 
 def _count(share: _Share) -> bytes:
-    """The files of a share, and its summary."""
+    """Return the files of a share, and its summary."""
     with TemporaryDirectory(prefix="twinbed-flows-") as name, refusals():
         summary = _core.flows_share(share.paths, name, share.number, share.of, **share.asked)
         files = {file.name: file.read_bytes() for file in Path(name).iterdir()}
@@ -110,17 +110,17 @@ def _count(share: _Share) -> bytes:
 
 
 def _summary(content: bytes) -> FlowsSummary:
-    """Raises BadAnswer for anything else."""
+    """Return a checked summary. Raises BadAnswer for anything else."""
     from pydantic import TypeAdapter, ValidationError
 
     try:
         return TypeAdapter(_Summary).validate_json(content, strict=True)
     except ValidationError as error:
-        raise BadAnswer(f"a worker's summary of its share is none: {error.errors(include_url=False)[0]['msg']}") from None
+        raise BadAnswer(f"a worker returned no summary of its share: {error.errors(include_url=False)[0]['msg']}") from None
 
 
 def _sum(summaries: Sequence[FlowsSummary]) -> FlowsSummary:
-    """Of all shares: each counts packets of its own, and says the same of the captures as the others."""
+    """Sum up all shares: each counts packets of its own, and has the same facts of the captures."""
     total = summaries[0].copy()
     for key in ("rows", "packets", "bytes", "captured_bytes"):
         total[key] = sum(one[key] for one in summaries)

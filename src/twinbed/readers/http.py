@@ -1,4 +1,4 @@
-"""What ab and wrk wrote of HTTP requests, as numbers by metric, and what requests that failed say against the rest.
+"""Numbers of HTTP requests by metric, from ab's and wrk's reports, and cautions on requests that failed.
 
 ab leaves out counts that are 0 (failures by reason, answers other than 2xx), and so does wrk: there, not printed means 0.
 Everything else that is not printed is missing.
@@ -27,7 +27,7 @@ def ab_numbers(report: _core.AbReport) -> Iterator[tuple[str, float | None]]:
     yield "document_transferred_bytes", report["html_bytes"]
     yield "document_bytes", report["document_bytes"] if some else None
     yield "concurrency", report["concurrency"]
-    # Not as printed: to a microsecond is too coarse for a fast server.
+    # Computed: the printed microseconds are too coarse for a fast server.
     yield "time_per_request", quotient(product(report["concurrency"], taken), done) if some else None
     yield "time_between_requests", quotient(taken, done) if some else None
     yield "keep_alive_requests", report["keep_alive_requests"]
@@ -51,10 +51,10 @@ def ab_numbers(report: _core.AbReport) -> Iterator[tuple[str, float | None]]:
 
 
 def read_percentiles(text: bytes, done: int) -> dict[int, float]:
-    """Per cent -> seconds, from ab's CSV file, which has milliseconds with three decimals.
+    """Return per cent -> seconds, from ab's CSV file, which has milliseconds with three decimals.
 
-    For per cent p ab looks up the request at place floor(done x p / 100 + 0.5) from 0, and where that is ``done`` it looks past
-    the last one and writes 0.000; the percentile is the longest time there.
+    For per cent p ab looks up the request at place floor(done x p / 100 + 0.5) from 0.  Where that is ``done`` it looks past
+    the last one and writes 0.000: the longest time is the percentile.
     """
     table = _core.ab_percentiles(text)
     times = dict(zip(table["percent"].to_pylist(), table["total_s"].to_pylist(), strict=True))
@@ -70,7 +70,7 @@ def wrk_numbers(report: _core.WrkReport, payload: int | None) -> Iterator[tuple[
     failures = report["socket_errors"] or none
     yield "requests", done
     yield "requests_per_second", report["requests_per_second"] if done else None
-    # wrk does not tell documents from headers; answers other than 2xx are of unknown size.
+    # wrk counts documents and headers together; answers other than 2xx are of unknown size.
     yield "goodput", quotient(product(8 * payload, done), taken) if payload is not None and not odd else None
     yield "transfer_rate", report["read_bytes_per_second"]
     yield "time_taken", taken
@@ -96,7 +96,7 @@ def wrk_numbers(report: _core.WrkReport, payload: int | None) -> Iterator[tuple[
 
 
 def request_cautions(numbers: Numbers, done: float | None, of_host: str = "") -> Iterator[Caution]:
-    """What requests that failed, and answers other than 2xx, say against the rest. ``of_host`` is put behind it."""
+    """Yield cautions on requests that failed and answers other than 2xx. ``of_host`` ends the text."""
     failed, odd = numbers["failed_requests"], numbers["non_2xx"]
     of = "of {} requests{}".format("?" if done is None else f"{done:.0f}", of_host)
     if failed:

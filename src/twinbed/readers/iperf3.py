@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHORT = 0.5
-"""Intervals shorter than this share of the longest are left out of what is taken over intervals: the last may be a sliver."""
+"""Intervals shorter than this share of the longest are left out of means over intervals: the last may be a sliver."""
 
 IMPOSSIBLE = 1.25
-"""Times the rate at which a stream was sent: it cannot arrive faster, but for what waited on the way at the start."""
+"""Largest ratio of a stream's rate of arrival to its rate of sending: only data that waited at the start adds to it."""
 
 
 class Stream(TypedDict):
-    """One stream in an interval. What only TCP's or only UDP's has is there where it is."""
+    """One stream in an interval. Members of only TCP or only UDP are there for that protocol."""
 
     rtt: int
     snd_cwnd: int
@@ -59,13 +59,13 @@ Intervals: TypeAlias = Sequence[Interval]
 
 
 class Server(TypedDict):
-    """What the server wrote, as the client fetched it."""
+    """The server's report, as the client fetched it."""
 
     intervals: Intervals
 
 
 class Report(TypedDict):
-    """What the client wrote; where it failed, ``error`` alone."""
+    """The client's report; where it failed, ``error`` alone."""
 
     intervals: Intervals
     server_output_json: Server
@@ -74,7 +74,7 @@ class Report(TypedDict):
 
 
 def possible(sent: Intervals, received: Intervals) -> bool:
-    """Whether the server's clock ran while the stream arrived."""
+    """Return whether the server's clock ran while the stream arrived."""
 
     def rate(intervals: Intervals) -> float:
         return math.fsum(each["sum"]["bytes"] for each in intervals) / math.fsum(each["sum"]["seconds"] for each in intervals)
@@ -83,12 +83,12 @@ def possible(sent: Intervals, received: Intervals) -> bool:
 
 
 def counted_intervals(intervals: Intervals) -> Intervals:
-    """Without those that were to be omitted, or have no length."""
+    """Return the intervals that are not omitted and have a length."""
     return [each for each in intervals if not each["sum"]["omitted"] and each["sum"]["seconds"] > 0]
 
 
 def numbers(sent: Intervals, received: Intervals, end: End, *, udp: bool) -> Iterator[tuple[str, float]]:
-    """Metric -> number, of the intervals that each end counted, and of what the report says at its end."""
+    """Yield metric -> number, of the intervals that each end counted, and of the report's end."""
     cpu: Cpu = end.get("cpu_utilization_percent", {})
     if "host_total" in cpu:
         yield "sender_cpu_share", cpu["host_total"] / 100
@@ -120,7 +120,7 @@ def _tcp(sent: Intervals) -> Iterator[tuple[str, float]]:
 
 
 def _datagrams(sent: Intervals, received: Intervals, rate: float) -> Iterator[tuple[str, float]]:
-    """The server's ``packets`` are those that arrived and those that were missed."""
+    """Yield numbers of datagrams. The server's ``packets`` are those that arrived or were missed."""
     went = math.fsum(each["sum"]["packets"] for each in sent)
     missed = math.fsum(each["sum"]["lost_packets"] for each in received)
     came = math.fsum(each["sum"]["packets"] for each in received) - missed
@@ -140,13 +140,13 @@ def _datagrams(sent: Intervals, received: Intervals, rate: float) -> Iterator[tu
 
 
 def _long(intervals: Intervals) -> Intervals:
-    """Without slivers."""
+    """Return the intervals without slivers."""
     longest = max(each["sum"]["seconds"] for each in intervals)
     return [each for each in intervals if each["sum"]["seconds"] >= SHORT * longest]
 
 
 def interval_row(host: str, end: str, interval: Interval) -> dict[str, object]:
-    """A row of the table ``intervals``."""
+    """Return a row of the table ``intervals``."""
     total = interval["sum"]
     jitter = total.get("jitter_ms")
     return {

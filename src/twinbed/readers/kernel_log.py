@@ -1,4 +1,4 @@
-"""What a kernel's log says against a run."""
+"""Cautions from a kernel's log."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory: Ki
 
 
 def nic_trouble(where: str, lines: Iterable[str]) -> Caution | None:
-    """A NIC that was reset, or stopped sending."""
+    """Return a caution on a NIC that was reset, or stopped sending."""
     return _caution(Kind.NIC_RESET, NIC_TROUBLE, where, lines)
 
 
 def out_of_memory(where: str, lines: Iterable[str]) -> Caution | None:
-    """A process that the kernel ended because memory ran out."""
+    """Return a caution on a process that the kernel ended because memory ran out."""
     return _caution(Kind.OUT_OF_MEMORY, OUT_OF_MEMORY, where, lines)
 
 

@@ -1,7 +1,7 @@
 """The table ``latencies``: the times of a run's requests as a histogram, for runs of so many that a row each is too much.
 
 Columns: source (``exchanges`` or ``requests``, the table that would have a row each), place (the link, or the host), from_ns
-and to_ns (the bucket, see ``statistics.histogram``; both null for requests without an answer), requests (how many).
+and to_ns (the bucket of ``statistics.histogram``), requests (how many).  Requests without an answer have no bucket: null.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_ROWS = 1_000_000
 
 
 def rows(source: str, place: str, times: Histogram, unanswered: int) -> pa.Table:
-    """Of one link or host."""
+    """Return the rows of one link or host."""
     import numpy as np
     import pyarrow as pa
 

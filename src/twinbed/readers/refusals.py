@@ -1,4 +1,4 @@
-"""Files that the core cannot read, as errors of the user's."""
+"""Files that the core cannot read, as errors for the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twinbed.model.error import TwinbedError
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What cannot be read, as one line and exit code 2."""
+    """Turn an error of the core into a TwinbedError: one line and exit code 2."""
     from twinbed import _core
 
     try:

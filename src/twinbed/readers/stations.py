@@ -1,4 +1,4 @@
-"""What ``twinbed-probe stations`` writes (docs/probe/STATIONS.md), read: one host's rows, connections and losses."""
+"""Output of ``twinbed-probe stations`` (docs/probe/STATIONS.md): one host's rows, connections and losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTS = {
     "beyond": "beyond the limit",
     "unknown": "that the reader does not know",
 }
-"""Fact of a file -> what was lost."""
+"""Fact of a file -> the records that were lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Place:
         return Value(RECORDS.name, self.rows.num_rows, RECORDS.unit, self.name)
 
     def probe(self) -> pa.Table:
-        """A row: host, clock (own, shared), kernel, share, records, lost, missed, beyond, clocks_within_ns."""
+        """Return a row: host, clock (own, shared), kernel, share, records, lost, missed, beyond, clocks_within_ns."""
         import pyarrow as pa
 
         texts = {name: pa.array([self.facts.get(name)], pa.string()) for name in ("clock", "kernel")}
@@ -61,7 +61,7 @@ class Place:
 
 
 def read_place(file: Path) -> Place:
-    """Raises OSError, or ValueError where it is no such file."""
+    """Read a file. Raises OSError, or ValueError where it is no such file."""
     import pyarrow as pa
 
     connections, rows = _core.stations(file)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 PROBE = "twinbed-probe"
 INSTRUMENTS = frozenset({"irtt", "nmap", "owampd", "owping", "tcpdump"})
-"""Programs that instruments start. No workload starts any of them, so that a name says whose calls they are, also those of
-processes that a program forks. A test holds this against what all plugins plan."""
+"""Programs that instruments start. No workload starts any of them, so a name shows whose calls they are, also of processes
+that a program forks. A test compares this with the plans of all plugins."""
 OURS = frozenset({PROBE, "init", "ethtool"}) | INSTRUMENTS
-"""With the agent (in a guest it is init) and what the probe runs on hosts: no part of the workload."""
+"""With the agent (in a guest it is init) and the programs that the probe runs on hosts: no part of the workload."""
 BEST = "bpf"
 
 
@@ -45,7 +45,7 @@ class Program:
 
 @dataclass(slots=True)
 class _Time:
-    """In calls of several kinds, of which some may be without a time."""
+    """Time in calls of several kinds, of which some may be without a time."""
 
     calls: int = 0
     known: float | None = None
@@ -56,7 +56,7 @@ class _Time:
             self.known = (self.known or 0.0) + seconds
 
     def seconds(self, some_untimed: bool) -> float | None:
-        """Kinds without a time are left out: none of their calls returned, or was in the sample."""
+        """Return the time without kinds that have none: none of their calls returned, or was in the sample."""
         return None if self.known is None and self.calls and some_untimed else self.known or 0.0
 
 
@@ -72,7 +72,7 @@ class Place:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The probe's header; of what it gives more than once, all."""
+        """Return the probe's header; all texts of a fact that it has more than once."""
         facts: dict[str, str] = {}
         for name, text in self.summary["facts"]:
             facts[name] = f"{facts[name]}; {text}" if name in facts else text
@@ -110,14 +110,14 @@ class Place:
 
     def call_rows(self) -> Iterator[pa.Table]:
         for program in self.programs:
-            yield self._of(program, program.calls)
+            yield self._labelled(program, program.calls)
 
     def transition_rows(self) -> Iterator[pa.Table]:
         for program in self.programs:
-            yield self._of(program, program.transitions.grams())
+            yield self._labelled(program, program.transitions.grams())
 
-    def _of(self, program: Program, table: pa.Table) -> pa.Table:
-        """With the host and the program as its first columns."""
+    def _labelled(self, program: Program, table: pa.Table) -> pa.Table:
+        """Return a table with the host and the program as its first columns."""
         import pyarrow as pa
 
         # The schema's metadata differ from program to program, and tables are joined.
@@ -127,7 +127,7 @@ class Place:
         return table
 
     def probe_row(self) -> dict[str, object]:
-        """How calls were seen here."""
+        """Return how calls were observed here."""
         facts = self.facts
         about = {name: facts.get(name) for name in ("method", "refused", "scope", "architecture", "kernel", "times")}
         share = float(facts["timed_share"]) if "timed_share" in facts else None
@@ -154,7 +154,7 @@ class Place:
 
 
 def read_place(file: Path, skip: int, limit: int | None = None) -> Place:
-    """Raises OSError or ValueError where the file cannot be read at all."""
+    """Read a file. Raises OSError or ValueError where it cannot be read at all."""
     programs, summary = _core.system_calls(str(file), skip=skip, limit=limit)
     cut = skip or limit is not None
     whole = {name: calls for name, _, calls in (_core.system_calls(str(file))[0] if cut else programs)}
@@ -162,7 +162,7 @@ def read_place(file: Path, skip: int, limit: int | None = None) -> Place:
     after: dict[str | None, _core.Transitions] = defaultdict(lambda: empty)
     after |= {name: transitions for name, transitions, _ in programs}
     place = file.parent.name
-    # Beside the lab the machine may have an init of its own, and be asked for everything.
+    # Outside the lab the machine may have an init of its own, and all its calls may be traced.
     ours = INSTRUMENTS | {PROBE} if place == MACHINE else OURS
     every = [Program(name, after[name], calls) for name, calls in whole.items()]
     theirs = tuple(program for program in every if program.name not in ours)

@@ -1,14 +1,15 @@
-"""tcpdump: how it is started and ended without losing packets, and what it says of those it lost.
+"""tcpdump: how it is started and ended without losing packets, and its counts of lost ones.
 
-Ending: tcpdump 4.99 asks the kernel for blocks that are handed over when full or after 1 s, and what is still in one when it is
-interrupted would be lost.  So it is first asked with SIGUSR1 until it has captured what it had received when first asked.  A
-preloaded library (crates/preload) has blocks handed over every 20 ms; without it the same takes up to 1 s. By it tcpdump also
-begins where it is root of a user namespace alone.
+Ending: tcpdump 4.99 asks the kernel for blocks that are handed over when full or after 1 s.  Packets in a block would be lost
+when it is interrupted.  So SIGUSR1 asks it for its counts until it has captured all that it had received when first asked.
+With a preloaded library (crates/preload) blocks are handed over every 20 ms; without it that takes up to 1 s.  With it tcpdump
+also starts where it is root of a user namespace alone.
 Packets that come between the opening of the interface and the setting of the filter count as received, and are left out later
-where the filter does not want them: on a busy link some never come, and tcpdump is asked until nothing has come for longer than
-the kernel holds a block.
-``--immediate-mode`` needs no such wait but wakes tcpdump for every packet: in two noisy series on
-two shared CPUs ApacheBench then had 0.77 to 0.84 of the requests without a capture, and 0.85 to 1.00 with blocks.
+if the filter does not want them.  So on a busy link some never come, and tcpdump is asked until nothing has come for longer
+than the kernel holds a block.
+
+``--immediate-mode`` needs no such wait but wakes tcpdump for every packet.  In two noisy series on two shared CPUs ApacheBench
+then had 0.77 to 0.84 of the requests without a capture, and 0.85 to 1.00 with blocks.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ENDED = re.compile(rb"(\d+) packets? captured\n(\d+) packets? received by filte
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What tcpdump says of a capture; ``received`` includes what was dropped."""
+    """tcpdump's counts of a capture; ``received`` includes dropped packets."""
 
     captured: int
     received: int
@@ -41,10 +42,10 @@ class Counters:
 
 
 def has_drained(stderr: bytes) -> bool:
-    """Whether tcpdump has by now dealt with all it had received when it was first asked by SIGUSR1, or has come to nothing
-    more for so many answers that nothing is left.
+    """Return whether tcpdump has dealt with all packets that it had received when SIGUSR1 first asked it.
 
-    ``stderr`` is all of its error output so far. Not all it has received by now: a link is never wholly silent.
+    Also true if its counts did not change for so many answers that nothing can be left. ``stderr`` is all of its error output.
+    Packets that came later do not count: a link is never wholly silent.
     """
     asked = [Counters(*map(int, numbers)) for numbers in _ASKED.findall(stderr)]
     if not asked:
@@ -54,7 +55,7 @@ def has_drained(stderr: bytes) -> bool:
 
 
 def ended(stderr: bytes) -> Counters | None:
-    """The counters that tcpdump prints when it ends; None where it has not."""
+    """Return the counters that tcpdump prints when it ends; None where it has not ended."""
     lines = _ENDED.findall(stderr)
     return Counters(*map(int, lines[-1])) if lines else None
 
@@ -68,7 +69,7 @@ def command(
     on: str,
     expression: Sequence[str] = (),
 ) -> Command:
-    """Captures ``interface`` of the place ``on`` into an artifact."""
+    """Return the command that captures ``interface`` of the place ``on`` into an artifact."""
     argv = (
         "tcpdump",
         *("-i", interface),

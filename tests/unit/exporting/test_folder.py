@@ -207,10 +207,10 @@ def test_chains_pictures(results: Path, tmp_path: Path) -> None:
         assert "<svg" not in body(chain.section(found))
     assert "var(--" in body(chain.section(found)), "nothing is kept afterwards"
     assert figures.write(kept, tmp_path, lambda done, total: None) == 2 * (3 + 4)
-    (picture,) = tmp_path.glob("?-chain-of-ab-on-client-payload-500B-virtio-against-physical.svg")
+    (picture,) = tmp_path.glob("?-chain-of-ab-on-client-payload-500B-virtio-compared-with-physical.svg")
     assert picture.read_text().startswith("<svg") and "var(--" not in picture.read_text()
     assert picture.with_suffix(".png").is_file() and not picture.with_suffix(".vl.json").exists()
-    (differences,) = tmp_path.glob("*-differences-of-chain-of-ab-on-client-payload-500B-virtio-against-physical.vl.json")
+    (differences,) = tmp_path.glob("*-differences-of-chain-of-ab-on-client-payload-500B-virtio-compared-with-physical.vl.json")
     assert any(row["text"] == "+" for row in json.loads(differences.read_text())["data"]["values"])
 
 
@@ -283,7 +283,11 @@ def test_all_that_there_is_without_a_flag_and_parts_made_anew(
     out = tmp_path / "out"
     assert run(["export", str(results), "-o", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "5 tables" in said and "no chains: it has no system calls" in said and "no flent: it has no series" in said
+    assert (
+        "5 tables" in said
+        and "no chains: no run recorded system calls" in said
+        and "no flent: no run recorded a time series" in said
+    )
     assert {entry.name for entry in out.iterdir()} == {"export.json", "tables", "latex", "figures", "metrics"}
     (out / "tables" / "old.csv").write_text("of a table that is no more")
     figure = next((out / "figures").glob("01-*.svg"))
@@ -389,7 +393,7 @@ def test_results_without_runs_or_values(tmp_path: Path, capsys: pytest.CaptureFi
     write_run(results, "physical", {"testbed": "physical"}, 0, {}, failed="no link")
     assert run(["export", str(results), "-o", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "5 tables" in said and "no figures: its report has no figure" in said and "no metrics: no run has any value" in said
+    assert "5 tables" in said and "no figures: the report has no figure" in said and "no metrics: no run has a metric" in said
     assert run(["export", str(out), "-o", str(tmp_path / "other")]) == 2
     assert "is not a results folder" in capsys.readouterr().err
 
@@ -409,7 +413,7 @@ def test_only_an_exports_folder_is_written_into(results: Path, tmp_path: Path, c
     assert "is the export of 'another', not of 'synthetic'" in capsys.readouterr().err
     (other / "export.json").write_text("[]")
     assert run(["export", str(results), "-o", str(other)]) == 2
-    assert "is no export's" in capsys.readouterr().err
+    assert "is not of an export" in capsys.readouterr().err
 
 
 def test_an_archive_exports_as_its_results_do(results: Path, tmp_path: Path) -> None:

@@ -155,9 +155,9 @@ def test_files_of_a_run_lie_by_their_hosts(tmp_path: Path) -> None:
 def test_what_is_no_import_is_not_written_to(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "study.json").write_text('{"study": "x"}')
-    with pytest.raises(ImportRefused, match="holds a study that was run here"):
+    with pytest.raises(ImportRefused, match="has a study that twinbed ran itself"):
         imported(folder, tmp_path / "study")
-    with pytest.raises(ImportRefused, match="is not empty, and no results"):
+    with pytest.raises(ImportRefused, match="is not empty and has no results"):
         before(folder)
 
 

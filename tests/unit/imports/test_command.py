@@ -108,8 +108,8 @@ def test_every_command_reads_what_was_imported(results: Path, capsys: pytest.Cap
     page = output(capsys, "report", results, "-o", "-")
     for text in (
         "Measured elsewhere and imported",
-        "From the files, and what was said of them",
-        "workload iperf3-json",
+        "From the files and their manifest",
+        "iperf3-json",
         "described: measured",
         "2019-03-01",
     ):
@@ -149,7 +149,7 @@ def test_a_manifest_says_what_paths_do_not(
     data(capsys, "import", folder, "-o", tmp_path / "c", "--manifest", folder / "m.yaml")
     page = output(capsys, "report", tmp_path / "c", "-o", "-")
     assert "The manifest" in page
-    assert "4.9.0" in page and "goodput above what the link can carry" in page.lower()
+    assert "4.9.0" in page and "goodput is above the link rate that was given" in page.lower()
 
 
 def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
@@ -174,8 +174,8 @@ def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
     text = output(capsys, "import", folder, "-o", tmp_path / "out", "--pattern", "{testbed}_{replicate:int}.txt", code=1)
     assert "\x1b" not in text
     for line in (
-        "host_3.txt: is of no kind that is known",
-        "host_4.txt: is of no kind that is known",
+        "host_3.txt: is of no known kind",
+        "host_4.txt: is of no known kind",
         "host_5.txt is no regular file",
         "host_6.txt is a link that leads out of the folder",
         "host_7.txt: is compressed ",
@@ -194,7 +194,7 @@ def test_a_regular_expression_without_end_and_too_many_files_are_refused(
 ) -> None:
     monkeypatch.setattr("twinbed.imports.layout.pattern.REGEX_CPU_SECONDS", 0.3)
     (tmp_path / f"{'a' * 100}.txt").touch()
-    assert "in ever more ways" in said(capsys, "import", tmp_path, "--dry-run", "--regex", r"(?P<testbed>(\w+\s?)+)!")
+    assert "in more and more ways" in said(capsys, "import", tmp_path, "--dry-run", "--regex", r"(?P<testbed>(\w+\s?)+)!")
     (tmp_path / "b").touch()
     assert "more than 1 files and folders" in said(capsys, "import", tmp_path, "--dry-run", "--most-files", "1")
     assert walk.MOST_FILES == 100_000
@@ -216,7 +216,7 @@ def test_names_with_more_words_than_the_pattern_are_read_with_the_testbed_whole(
     assert found["gaps"] == []
     other = "testbed docker_nat (or docker), peer host (or nat), direction recv (or host_recv)"
     assert found["two_readings"][0] == f"{other}: docker_nat_host_recv_parallel-01_01.txt"
-    assert "paths that the pattern fits in two ways" in output(capsys, "import", tmp_path, "--dry-run", "--pattern", pattern)
+    assert "paths that the pattern matches in two ways" in output(capsys, "import", tmp_path, "--dry-run", "--pattern", pattern)
 
 
 def test_a_level_that_the_file_contradicts_is_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -316,8 +316,8 @@ def test_a_testbed_that_shares_no_cell_with_the_reference_is_said_at_once(
     asked = ("import", folder, "-o", tmp_path / "out", "--pattern", "{testbed}_{way}_{size:int}.txt")
     text = output(capsys, *asked)
     assert (
-        "testbeds that share no cell with the reference, host: nothing of theirs can be compared with it (2):\n"
-        "  graft: no combination of levels is in both\n"
+        "testbeds that share no cell with the reference host, so that they cannot be compared with it (2):\n"
+        "  graft: they share no combination of levels\n"
         "  overlay: size is 8, 16 here, 1, 2 there\n"
     ) in text
     assert data(capsys, *asked)["apart"] == ["graft", "overlay"]

@@ -105,7 +105,7 @@ def test_what_states_nothing_has_the_levels_of_its_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "more", "says"),
     [
-        ({"host/1-a.txt": tcp(9.41) + HEAD + UDP, "host/1-vmstat.txt": VMSTAT}, [], "measurements of 2 settings"),
+        ({"host/1-a.txt": tcp(9.41) + HEAD + UDP, "host/1-vmstat.txt": VMSTAT}, [], "other files of its run have 2 settings"),
         ({"host/1-a.txt": tcp(9.41)}, ["--factor", "colour"], "no file states it"),
         ({"host/1-a.txt": tcp(9.41)}, ["--factor", "testbed"], "no file states it"),
     ],

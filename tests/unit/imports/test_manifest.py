@@ -78,7 +78,7 @@ def test_yaml_has_patterns_with_formats_and_what_testbeds_are() -> None:
     ("text", "said"),
     [
         ("files: []", "import.yaml:1:8: files: "),
-        ("files:\n- pattern: '{a}'", "import.yaml:2:3: '{a}' does not say which testbed"),
+        ("files:\n- pattern: '{a}'", "import.yaml:2:3: '{a}' gives no testbed"),
         ("files:\n- pattern: a\n  regex: b", "either a pattern or a regex"),
         ("files:\n- pattern: '{testbed}'\n  levels: {host: a}", "host is no factor"),
         ("files:\n- {pattern: '{testbed}', formt: x}", "import.yaml:2:33: files.0.formt: "),

@@ -81,7 +81,7 @@ def test_what_belongs_to_which_measurement_is_not_guessed(tmp_path: Path) -> Non
     texts = {"a_1_1/x.txt": "rate 1\nrate 2", "a_1_1/client.txt": "load 2"}
     found = planned(tmp_path, texts, "{testbed}_{n:int}_{replicate}/{host}.txt")
     assert not found.runs
-    assert "cannot be told which belong together" in found.conflicts[0]
+    assert "nothing shows which measurements belong together" in found.conflicts[0]
 
 
 def test_copies_are_dropped_and_said(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_two_kinds_of_files_are_numbered_each_and_hosts_are_not_guessed(tmp_path
     ]
     texts = {f"a_1_{place}/{host}.txt": f"load {place}" for place in (1, 2) for host in ("client", "server")}
     found = planned(tmp_path, texts, "{testbed}_{n:int}_{_}/{host}.txt", number=True)
-    assert not found.runs and "files of 2 hosts, of which nothing says which belong together" in found.conflicts[0]
+    assert not found.runs and "nothing shows which files of 2 hosts belong together" in found.conflicts[0]
 
 
 def test_more_files_leave_numbered_runs_what_they_are(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_cannot_be_read_is_a_failed_run_where_its_testbed_has_others(tmp_pa
     states = {each.path: (each.state, each.reason) for each in found.outcomes}
     assert states["a_1_2.txt"] == (State.REFUSED, "line 1: is broken")
     assert states["a_1_4.txt"] == (State.PARTLY, "line 1: is no rate; none of its values could be read")
-    assert states["z_1_1.txt"] == (State.REFUSED, "is of no kind that is known")
+    assert states["z_1_1.txt"] == (State.REFUSED, "is of no known kind")
     usual, short = uneven(cell_counts(found.runs))
     assert (usual, short) == (2, [])
 

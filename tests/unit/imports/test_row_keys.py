@@ -179,7 +179,7 @@ def test_rows_of_a_run_are_samples_or_contradict_each_other(tmp_path: Path, caps
     path = manifest(folder)
     assert run(["import", str(folder), "-o", str(tmp_path / "out"), "--manifest", str(path)]) == 2
     said = capsys.readouterr().err
-    assert "60 runs have several" in said
+    assert "60 runs match several" in said
     assert "docker, payload 500, offload off, replicate 1: runs.csv has 2 measurements of it" in said
     assert "rows: mean" in said
     results = imported(folder, tmp_path / "out", options={**OPTIONS, "rows": "mean"})
@@ -241,7 +241,7 @@ def test_paths_may_say_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("change", "entry", "said"),
     [
         ({"testbed": ""}, {"pattern": "{_}.csv"}, "'{_}.csv' has no {field}"),
-        ({"testbed": ""}, {"pattern": "{n}.csv"}, "'{n}.csv' does not say which testbed a file is of"),
+        ({"testbed": ""}, {"pattern": "{n}.csv"}, "'{n}.csv' gives no testbed"),
         ({"levels": {"size": "replicate"}}, {}, "replicate has a meaning of its own and is no factor"),
         ({"levels": ["size", "size"]}, {}, "has an entry twice"),
         ({"levels": {"size": "n", "offload": "n"}}, {}, "two entries have the same factor"),
@@ -250,11 +250,11 @@ def test_paths_may_say_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ({"levels": 5}, {}, "levels: Input should be a valid dictionary"),
         ({"levels": ["rate"]}, {}, "rate is both a metric and one of testbed, replicate and levels"),
         ({"replicate": "run"}, {}, "has no column run; its columns are bed, size, offload, rep, rate, kernel"),
-        ({}, {"testbed": "host"}, "the entry gives testbed, and so do its options"),
-        ({}, {"levels": {"payload": 3}}, "the entry gives payload, and so do its options"),
-        ({}, {"pattern": "{testbed}.csv"}, "'{testbed}.csv' reads testbed, and so do the options from the file itself"),
-        ({}, {"pattern": "{replicate}.csv"}, "'{replicate}.csv' reads replicate, and so do the options"),
-        ({}, {"pattern": None, "regex": "(?P<payload>.*)"}, "'(?P<payload>.*)' reads payload, and so do the options"),
+        ({}, {"testbed": "host"}, "the entry gives testbed, and its options read it"),
+        ({}, {"levels": {"payload": 3}}, "the entry gives payload, and its options read it"),
+        ({}, {"pattern": "{testbed}.csv"}, "'{testbed}.csv' reads testbed, and the options read it from the file too"),
+        ({}, {"pattern": "{replicate}.csv"}, "'{replicate}.csv' reads replicate, and the options read it"),
+        ({}, {"pattern": None, "regex": "(?P<payload>.*)"}, "'(?P<payload>.*)' reads payload, and the options read it"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

@@ -84,7 +84,7 @@ def test_pairs_are_numbered_and_of_snapshots_the_last_is_read() -> None:
     for name in ("experiment.out", "interrupts.before.en7", "que417/client/interrupts", "miniccc_responses/1/stdout"):
         with pytest.raises(NotAssigned, match="not read"):
             sandia_layout.assign(f"{cell}/{name}")
-    with pytest.raises(NotAssigned, match="of which the last"):
+    with pytest.raises(NotAssigned, match="only the last"):
         sandia_layout.assign(f"{cell}/que417/client/ethtool.2")
 
 

@@ -20,7 +20,7 @@ def test_files_are_found_in_natural_order(tmp_path: Path) -> None:
     (tmp_path / "older" / "runs").mkdir(parents=True)
     (tmp_path / "older" / "study.json").touch()
     entries, (older,) = walk(tmp_path, without=[tmp_path / "results"])
-    assert (older.path, older.reason) == ("older", "holds results of twinbed's: `twinbed merge` takes them")
+    assert (older.path, older.reason) == ("older", "holds results of twinbed; add them with `twinbed merge`")
     assert [entry.path for entry in entries] == ["a.txt", "b/9.txt", "b/10.txt"]
     assert [entry.bytes for entry in entries] == [5, 7, 8]
 

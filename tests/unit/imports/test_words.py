@@ -71,8 +71,8 @@ def test_a_word_that_is_not_listed_is_missing_and_a_caution(kind: str, tmp_path:
 @pytest.mark.parametrize(
     ("scale", "options", "reason"),
     [
-        (None, {}, "not declared as what words can be"),
-        ("ratio", {}, "not declared as what words can be"),
+        (None, {}, "is declared as a number"),
+        ("ratio", {}, "is declared as a number"),
         ("ordinal", {"rows": "mean"}, "no unit and no mean"),
         ("ordinal", {"units": {"verdict": "s"}}, "no unit and no mean"),
         ("ordinal", {"words": {"verdict": ["A"]}}, "at least two"),

@@ -57,7 +57,7 @@ def test_the_piece_that_was_asked_for_is_read_for_its_host(tmp_path: Path) -> No
     (tmp_path / "a.txt").write_text("rate 1\nrate 2\n")
     asked = params({"path": "a.txt", "format": "line", "piece": 1, "host": "client2"})
     assert IMPORTED.parse(asked, tmp_path).values == [Value("requests_per_second", 2.0, "1/s", "client2")]
-    with pytest.raises(LookupError, match="has 2 measurements, not 3"):
+    with pytest.raises(LookupError, match="has only 2 measurements, so none with number 3"):
         IMPORTED.parse(params({"path": "a.txt", "format": "line", "piece": 2}), tmp_path)
     with pytest.raises(LookupError, match="no format other"):
         IMPORTED.parse(params({"path": "a.txt", "format": "other"}), tmp_path)
@@ -99,7 +99,7 @@ def test_files_that_contradict_each_other_say_so(tmp_path: Path) -> None:
     assert [value.value for value in found.values] == [1.0]
     (caution,) = found.cautions
     assert caution.kind is Kind.CONTRADICTED
-    assert "requests_per_second is 2.0, but another file of the run says 1.0" in caution.detail
+    assert "requests_per_second is 2.0, but 1.0 in another file of the run" in caution.detail
 
 
 def test_metrics_are_those_of_the_formats_and_those_that_were_declared() -> None:
@@ -164,5 +164,5 @@ def test_a_column_without_a_unit_may_count() -> None:
     """A manifest says that a metric counts by its unit; what a file gives as a plain number is then counted."""
     counted = [Measurement([Value("frames", 12.0, "1")])]
     check_units(counted, {"frames": "count"})
-    with pytest.raises(FormatError, match="gives frames in 1, where the manifest declares s"):
+    with pytest.raises(FormatError, match="gives frames in 1, but the manifest declares s"):
         check_units(counted, {"frames": "s"})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed.readers.monitor import conn_log, engines, eve
+from twinbed.readers.monitor import engines, eve
 
 ALERT = {  # eve-json-format of Suricata 7.0.10, first example
     "timestamp": "2017-04-07T22:24:37.251547+0100",
@@ -65,7 +65,7 @@ def test_real_flow_records_are_connections():
 )
 def test_a_line_that_is_no_event_is_a_flaw_with_its_number(line: str) -> None:
     found = eve.read(f"{json.dumps(ALERT)}\n{line}\n")
-    assert [flaw.line for flaw in found.flaws] == [2] and sum(found.alerts.values()) == 1
+    assert [flaw.line for flaw in found.unread] == [2] and sum(found.alerts.values()) == 1
 
 
 def test_every_prefix_of_a_real_file_is_read_or_has_a_flaw():
@@ -73,7 +73,7 @@ def test_every_prefix_of_a_real_file_is_read_or_has_a_flaw():
     for end in range(0, len(text), 997):
         found = eve.read(text[:end])
         whole = not text[:end] or text[end - 1] == "\n" or text[end : end + 1] == "\n"
-        assert bool(found.flaws) != whole
+        assert bool(found.unread) != whole
 
 
 def test_what_suricata_wrote_and_was_cut_off_is_refused_with_the_line(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_engine_that_wrote_nothing_is_missed(tmp_path: Path) -> None:
 
 def test_zeeks_objects_are_connections():
     """The example is that of docs.zeek.org, log-formats."""
-    (row,) = conn_log.read(ZEEK + "\n")
+    (row,) = engines.read_conn_log(ZEEK + "\n")
     assert (row["protocol"], row["ip_protocol"], row["responder_port"], row["state"], row["packets"]) == (
         "tcp",
         6,
@@ -101,4 +101,4 @@ def test_zeeks_objects_are_connections():
         10,
     )
     with pytest.raises(ValueError, match=r"conn\.log, line 2"):
-        conn_log.read(ZEEK + "\n" + ZEEK[:200])
+        engines.read_conn_log(ZEEK + "\n" + ZEEK[:200])

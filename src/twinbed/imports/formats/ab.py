@@ -152,7 +152,7 @@ def _read_csv(source: Source, options: Document) -> Sequence[Measurement]:
     times: dict[int, float | None] = dict(zip(table["percent"].to_pylist(), table["total_s"].to_pylist(), strict=True))
     last = times.get(100)
     if last is None or not 0 <= last <= MOST:
-        raise FormatError("ends before 100 %; without that line, percentiles that ab made up cannot be told from real ones")
+        raise FormatError("ends before 100 %; without that line nothing shows which percentiles are real")
     longest = 0.0
     for percent, time in sorted(times.items()):
         if time is not None and longest <= time <= last:

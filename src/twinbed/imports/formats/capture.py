@@ -6,9 +6,8 @@ that are there.
 
 Limits: a capture does not say where it was made.  Loss and jitter of iperf3's datagrams are judged where the datagrams arrive,
 so they are values only where the manifest says ``captured_at: client`` or ``server``; the table ``streams`` is always there.
-The option ``tunnels: true`` counts the packets inside VXLAN, GRE and the like instead of those that carry them; without it TCP
-inside them is missing, not 0.
-``twinbed match`` compares two points of capture (``paths``): it needs both captures.
+The option ``tunnels: true`` counts the packets inside VXLAN, GRE and the like instead of those that carry them.  Without it TCP
+inside them is missing, not 0.  ``twinbed match`` compares two points of capture (``paths``): it needs both captures.
 Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 """
 

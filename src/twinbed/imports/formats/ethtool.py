@@ -1,6 +1,6 @@
 """Formats ``ethtool-k`` and ``ethtool-S``: a NIC's offloads, and its driver's counters.
 
-Offloads are facts (``offload.tcp-segmentation-offload``: true or false), so that runs whose offloads differ are told apart.
+Offloads are facts (``offload.tcp-segmentation-offload``: true or false), so that runs with other offloads differ.
 Where a file has several NICs, their names are in the facts' names too.  Older ethtools had another heading, and some names
 without hyphens, which are read as the names of today.
 

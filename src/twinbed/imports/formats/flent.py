@@ -124,7 +124,7 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
             samplers += 1
             continue
         if not isinstance(unit, str) or unit not in _UNITS:
-            diagnostics.append(Diagnostic(f"series {name[:60]} has a unit that is not known: {str(unit)[:40]}"))
+            diagnostics.append(Diagnostic(f"series {name[:60]} has an unknown unit: {str(unit)[:40]}"))
             factor, base = None, ""
         else:
             factor, base = _UNITS[unit]

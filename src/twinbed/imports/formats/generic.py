@@ -54,9 +54,7 @@ class CsvOptions(ColumnMapping):
     @model_validator(mode="after")
     def _delimiters_differ(self) -> CsvOptions:
         if self.delimiter in (self.decimal, '"', "\n", "\r"):
-            raise ValueError(
-                f"the delimiter {self.delimiter!r} is also the decimal sign, a quote or a line end; choose another"
-            )
+            raise ValueError(f"the delimiter {self.delimiter!r} is also the decimal sign, a quote or a line end")
         return self
 
     def places(self) -> Mapping[str, str]:

@@ -3,8 +3,8 @@
 The metrics are the workload's ``http``, and a connection's time to its first byte (``first_byte_time_...``: from its start, so
 that it is not the workload's waiting time).  Times have three digits and a unit, which is read; ``KB`` and so on are powers of
 1024, but the exact counts in brackets are taken.  Rates of bytes are over the time taken or, where it has more digits, the time
-of the requests by their rate.  ``requests`` are those that were answered, with whatever status; ``failed_requests`` those that
-h2load counts as errored.  Columns are read by their heading; newer versions have more columns.
+of the requests by their rate.  ``requests`` were answered, with whatever status; h2load counts ``failed_requests`` as errored.
+Columns are read by their heading; newer versions have more columns.
 
 With ``-D`` h2load may count more bytes of documents than bytes in all: a caution gives both.  Another caution is for more
 answers with a status than requests that were started.

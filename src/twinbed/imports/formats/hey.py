@@ -5,9 +5,9 @@ some did, the rate is multiplied by the share that did not.  Goodput is over the
 time of the requests by their rate.  Data are documents by their Content-Length, without headers.  hey prints ``0% in 0.0000
 secs`` for a percentile that was not reached.
 
-Not read: the histogram; the fastest and slowest of ``DNS+dialup``, which are those of whole requests; ``DNS-lookup``,
-``req write`` and ``resp read``.  hey keeps a million results at most and counts no statuses after that: then the requests are
-null.
+Not read: the histogram, ``DNS-lookup``, ``req write``, ``resp read``.  The fastest and slowest of ``DNS+dialup`` are those of
+whole requests, and are not read either.  hey keeps a million results at most and counts no statuses after that: then the
+requests are null.
 Source: hey's print.go and report.go, and what hey 0.1.4 wrote.
 """
 

@@ -1,7 +1,7 @@
 """Format ``iperf2``: what a client of iperf 2 prints, as Mininet's ``iperf`` starts it: its text, or its table (``-y C``).
 
-``goodput`` of TCP is the client's own rate over the whole run, the only rate that it prints: the data that it handed to the
-kernel, more than the data that arrived by at most the socket's buffer.  ``goodput`` of UDP is from the server's report, and
+``goodput`` of TCP is the client's own rate over the whole run, the only rate that it prints.  It counts data handed to the
+kernel: at most the socket's buffer more than arrived.  ``goodput`` of UDP is from the server's report, and
 missing where none came.  With several streams the sum counts.  Several runs in a text are several measurements.
 
 Limits: a server's text is refused, since it does not say which of its connections were one test; a table of several connections

@@ -6,8 +6,8 @@ idle, steal).  The text without ``-o JSON`` gives the same values and table for 
 Its lines ``Average:`` are no interval.
 
 Without an interval mpstat writes one block about the time since boot, which looks like any other.  So JSON of one block has no
-values, unless the manifest says with ``one_interval: true`` that it is of an interval (``mpstat -o JSON 60 1``); a text of one
-block and no average has no values.
+values, unless the manifest has ``one_interval: true`` (``mpstat -o JSON 60 1``).  A text of one block and no average has no
+values.
 
 Source: mpstat(1), and sysstat's own output.
 """
@@ -111,9 +111,7 @@ def _read_json(source: Source, options: Document) -> Sequence[Measurement]:
         diagnostics.append(Diagnostic("only the first document is read", line_of(text, whole[0])))
     facts = {_FACTS[name]: value.strip('"') for name, value in _FACT.findall(text[: begins.start()])}
     if len(blocks) == 1 and options.get("one_interval") is not True:
-        diagnostics.append(
-            Diagnostic("has one block, which may be about the time since boot: one_interval says that it is not")
-        )
+        diagnostics.append(Diagnostic("has one block, which may be about the time since boot; set one_interval if it is not"))
         blocks = []
     elif not blocks:
         diagnostics.append(Diagnostic("has no block"))

@@ -187,7 +187,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
     measurements = [measurement for test in tests_ if (measurement := _measurement(test)) is not None]
     if not measurements:
         first_warning = next((warning for test in tests_ for warning in test.warnings), "")
-        why = f": {first_warning}" if first_warning else ": it is cut, or a table of -O; use netperf -k or -o"
+        why = f": {first_warning}" if first_warning else ": it is cut, or a table of -O; use -k or -o in place of -O"
         raise FormatError(f"has no result that can be read{why}", tests_[0].line)
     return measurements
 

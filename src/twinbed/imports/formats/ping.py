@@ -74,11 +74,11 @@ class _Run:
     received: int | None = None
     duplicates: int | None = None
     more: bool = False
-    """Whether the summary has another count, in words that are not read."""
+    """True if the summary has another count, in words that are not read."""
     closing: bool = False
-    """Whether the line before was the summary's heading."""
+    """True if the line before was the summary's heading."""
     headless: bool = False
-    """Whether the text begins with the summary."""
+    """True if the text begins with the summary."""
     times: Sequence[float] = ()
     """The summary's: min, avg, max and, of most, mdev."""
     times_step_s: float = 0.0

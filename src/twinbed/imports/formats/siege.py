@@ -1,17 +1,17 @@
 """Formats ``siege`` and ``siege-log``: what this load generator prints, and the table to which ``-l`` adds a row a run.
 
 ``siege`` is lines or (from 4.0.5 on) JSON; several runs in one text.  The metrics are the workload's ``http``.  Times have two
-decimals of a second, by a clock of as many: where the elapsed time is 0.00 siege prints rates of 0.00, which are null here.
-``MB`` is 2^20 bytes.  siege 4 counts documents without their headers (its manual says with them, and older versions may): data
-of other versions are null.
+decimals of a second, by a clock of as many.  Where the elapsed time is 0.00 siege prints rates of 0.00: they are null here.
+``MB`` is 2^20 bytes.  siege 4 counts documents without their headers, though its manual says with them.  Older versions may
+count them: data of other versions are null.
 
 siege's transactions are answers of any status; its successful ones those below 400, and may count redirects besides.  Statuses
 are counted where every transaction has its line (``-v``).  Else the answers other than 2xx are null, with a caution where fewer
 were successful than transactions.  Availability is not read: it follows from the transactions, and a 404 counts as available.
 
 In ``siege-log`` a row is a measurement.  The table cuts data to whole MB and computes throughput from them, so both are
-less exact than their digits; and whether headers count depends on siege's version, which the table does not have: no goodput
-and no bytes are read.  The date is when the run ended, by a clock of an unknown zone: no start is read.  OKAY counts answers
+less exact than their digits.  Headers count in some versions of siege, and the table has no version.  So no goodput and no
+bytes are read.  The date is when the run ended, by a clock of an unknown zone: no start is read.  OKAY counts answers
 with a status below 400.
 Source: siege(1), "LOGGING", log.c of siege 4, and what siege 4.0.7 wrote.
 """

@@ -2,7 +2,7 @@
 
 Ping-pong and under-load tests give round-trip times.  sockperf's latency is half a round trip and is doubled here; with
 ``--full-rtt`` it prints round trips.  Times are in seconds, of messages that were answered, within the valid duration.
-Throughput tests give the data that was sent, not the data that arrived.  sockperf's MBps and Mbps have a mega of 2^20, so the
+Throughput tests give the data that was sent, not the data that arrived.  sockperf's MBps and Mbps have a mega of 2^20.  So the
 rate in bit/s is computed from messages and their size where the size is printed.
 
 Several servers in one test have each a host of its own, ``server0`` and on; the run as a whole then has no value.

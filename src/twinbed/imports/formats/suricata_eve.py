@@ -27,11 +27,11 @@ _START = re.compile(rb'\A\s*\{(?=[^\n]*"timestamp"\s*:)[^\n]*"event_type"\s*:\s*
 def _read(source: Source, options: Document) -> Sequence[Measurement]:
     log = eve.read(source.text())
     if not log.events:
-        raise FormatError("has no event of Suricata", log.flaws[0].line if log.flaws else None)
+        raise FormatError("has no event of Suricata", log.unread[0].line if log.unread else None)
     values = [value("alerts", sum(log.alerts.values()))]
     if log.connections:
         values.append(value("flow_records", len(log.connections)))
-    diagnostics = [Diagnostic(each.text, each.line) for each in log.flaws]
+    diagnostics = [Diagnostic(each.text, each.line) for each in log.unread]
     diagnostics += [
         Diagnostic(f"{count} events of the kind {kind} are not read", harmless=True)
         for kind, count in log.events.items()

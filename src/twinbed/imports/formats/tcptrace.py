@@ -86,7 +86,7 @@ def cells(name: str, text: str) -> Iterator[tuple[str, Cell]]:
     base = _DIRECTION.sub("", name)
     ending = name[len(base) :]
     if base == "syn/fin_pkts_sent":
-        yield from ((f"{flag}_pkts_sent{ending}", _whole(part)) for flag, part in _parts(("syn", "fin"), text))
+        yield from ((f"{flag}_pkts_sent{ending}", _count(part)) for flag, part in _parts(("syn", "fin"), text))
     elif base == "req_1323_ws/ts":
         yield from ((f"req_1323_{which}{ending}", _yes(part)) for which, part in _parts(("ws", "ts"), text))
     elif base == "req_sack":
@@ -101,7 +101,7 @@ def cells(name: str, text: str) -> Iterator[tuple[str, Cell]]:
     elif base == "missed_data" and text.isdecimal() and _BELOW_ZERO <= int(text[:20]) < 2 * _BELOW_ZERO:
         yield name, int(text[:20]) - 2 * _BELOW_ZERO
     else:
-        yield name, _whole(text)
+        yield name, _count(text)
 
 
 def _parts(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
@@ -111,7 +111,7 @@ def _parts(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
     return zip(names, parts, strict=True)
 
 
-def _whole(text: str) -> int:
+def _count(text: str) -> int:
     number = count(text)
     if number is None:
         raise ValueError(text)

@@ -1,8 +1,8 @@
 """One run's metrics as ``twinbed export --metrics`` writes them, to be imported elsewhere.
 
 CSV with the columns of HEADER, a row a value.  ``host`` and ``direction`` are empty where a value has none, ``value`` where it
-is missing; ``started_s`` is the run's, in seconds since 1970.  Option ``units``: metric -> unit, as the manifest beside the
-files declares them.  A row of another metric or unit is a diagnostic.
+is missing; ``started_s`` is the run's, in seconds since 1970.  Option ``units``: metric -> unit, as the manifest in the same
+folder declares them.  A row of another metric or unit is a diagnostic.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Formats ``wrk`` and ``wrk2``: what these load generators print, with ``--latency`` or without; several runs in one text.
 
-The metrics are the workload's ``http``.  wrk does not print the document's size, so the goodput is null: its rate of bytes
-counts headers.  wrk scales times by 1000 and 60, rates by 1000, sizes by 1024 (KB, MB, GB), and prints two decimals.  It prints
-socket errors and answers other than 2xx and 3xx only where there were any.
+The metrics are the workload's ``http``.  The goodput is null: wrk does not print the
+document's size, and its rate of bytes counts headers.  Times are scaled by 1000 and 60, rates by 1000, sizes by 1024 (KB, MB,
+GB), with two decimals.  It prints socket errors and answers other than 2xx and 3xx only where there were any.
 
-wrk2 sends at a fixed rate and takes times from when a request was due, not from when it was sent.  That is another quantity:
-``scheduled_time_...``.  Its uncorrected times (``--u_latency``) are wrk's, ``total_time_...``.  With ``--latency`` mean and
-deviation are those of the detailed spectrum, in milliseconds with three decimals, which is the table ``latency_spectrum``.
-Requests of wrk2's calibration, the first ten seconds, count; their times do not.  DeathStarBench's has the 99th percentile
-where wrk has the longest time: the heading of the column says which it is.
+wrk2 sends at a fixed rate and takes times from when a request was due, not from when it was sent.  The metrics
+``scheduled_time_...`` have these times.  Its uncorrected times (``--u_latency``) are wrk's, ``total_time_...``.  With
+``--latency`` mean and deviation are those of the detailed spectrum, in milliseconds with three decimals, which is the table
+``latency_spectrum``. Requests of wrk2's calibration, the first ten seconds, count; their times do not.  DeathStarBench's has
+the 99th percentile where wrk has the longest time: the heading of the column says which it is.
 Source: units.c and wrk.c of wrk 4.1, and the README of wrk2.
 """
 

@@ -75,7 +75,7 @@ class _Head:
     empty: str = "(empty)"
     fields: list[str] = field(default_factory=list)
     other: bool = False
-    """Whether the lines below are of another log than conn.log."""
+    """True if the lines below are of another log than conn.log."""
 
 
 def _recognises_tsv(head: bytes) -> bool:

@@ -1,8 +1,8 @@
-"""Fences of Markdown files as files: what tools printed, as people keep it between notes.
+"""Fences of Markdown files as files: output of tools, as people keep it between notes.
 
-A fence is a file below its Markdown file: its path goes on with the headings that it stands under, from the widest, and ends
-with its number under the last of them, from 1: ``notes.md/docker nat/send, 10 streams/2``.  So a pattern names the headings'
-words as it names folders'.  Fences are those of CommonMark, and may be moved in by any number of blanks, as in lists.
+A fence is a file below its Markdown file.  Its path goes on with the headings above it, from the widest, and ends with its
+number under the last heading, from 1: ``notes.md/docker nat/send, 10 streams/2``.  So a pattern reads headings as it reads
+folders.  Fences are those of CommonMark, and may be indented by any number of blanks, as in lists.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_markdown(path: str) -> bool:
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """The fences of a Markdown file that have any text, in order, at most MOST_FENCES."""
+    """Yield the fences of a Markdown file that have any text, in order, at most MOST_FENCES."""
     headings: dict[int, str] = {}
     counts: Counter[str] = Counter()
     inside: list[str] | None = None
@@ -69,7 +69,7 @@ def _closes(line: str, mark: str) -> bool:
 
 
 def _take(headings: dict[int, str], line: str, before: str) -> None:
-    """A heading ends those of its level and below."""
+    """Take in a heading, which ends the headings of its level and below."""
     heading, underline = _HEADING.fullmatch(line), _UNDERLINE.fullmatch(line)
     if heading is not None:
         level, title = len(heading[1]), heading[2] or ""
@@ -84,7 +84,7 @@ def _take(headings: dict[int, str], line: str, before: str) -> None:
 
 
 def fences_of(path: str) -> tuple[Fence, ...]:
-    """Those of a Markdown file by its path on disk; none where it is too large or cannot be read."""
+    """Return the fences of a Markdown file by its path on disk; none where it is too large or cannot be read."""
     try:
         about = Path(path).stat()
     except OSError:
@@ -103,14 +103,14 @@ def _fences_of(path: str, _mtime_ns: int, size: int) -> tuple[Fence, ...]:
 
 
 def opened_fence(path: str) -> int:
-    """A descriptor of a file in memory that is a fence, as old as its Markdown file. Raises OSError."""
+    """Return a descriptor of a file in memory with a fence's text, as old as its Markdown file. Raises OSError."""
     file = next((str(each) for each in Path(path).parents if each.is_file()), "")
-    found = [each for each in fences_of(file) if is_markdown(file) and path == f"{file}/{each.path}"]
-    if not found:
+    same = [each for each in fences_of(file) if is_markdown(file) and path == f"{file}/{each.path}"]
+    if not same:
         raise FileNotFoundError(2, "No such file or directory", path)
     descriptor = os.memfd_create("fence", os.MFD_CLOEXEC)
     try:
-        content = memoryview(found[0].text.encode())
+        content = memoryview(same[0].text.encode())
         while content:
             content = content[os.write(descriptor, content) :]
         mtime_ns = Path(file).stat().st_mtime_ns

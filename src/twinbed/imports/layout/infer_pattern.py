@@ -1,4 +1,4 @@
-"""A pattern proposed from paths alone: what is the same in all stands, what varies becomes a field."""
+"""A pattern proposed from paths alone: text that all paths share stays, text that varies becomes a field."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _RUNS = (
 )
 """Words before the number of a replicate."""
 MOST_PATHS = 5000
-"""Paths that are looked at; of more, some from all over them."""
+"""Paths that are read; of more paths, some from everywhere."""
 MOST_SHAPES = 8
 """Shapes of which each gives a pattern to try, those that most paths have."""
 LEAST_SHARE = 0.02
-"""Of all paths that have a shape; a pattern for fewer, such as notes beside the measurements, may fit all and say nothing."""
+"""Share of the paths that must have a shape. A pattern for fewer, such as for notes, may fit all paths and name nothing."""
 _TWO_WORDS = re.compile(r"\{testbed\}[_\-.]\{factor\}")
 """Where a testbed's second word may have become a field of its own."""
 Shape: TypeAlias = tuple[str, ...]
-"""What separates the words of a path."""
+"""The separators of a path's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Proposal:
 
 
 def propose(paths: Sequence[str]) -> Proposal | None:
-    """The pattern that fits most of the paths. None where fewer than two paths share a shape or nothing varies.
+    """Return the pattern that fits most of the paths. None where fewer than two paths share a shape or nothing varies.
 
     Each common shape gives a pattern of the paths that have it, and one of all paths that end in it, as their first word may
     hold more separators.  Patterns that say less than that of the commonest shape do are left out, though they fit more.
@@ -101,7 +101,7 @@ def _pattern(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def _ending_so(rows: Sequence[Sequence[str]], shapes: Mapping[Shape, Sequence[list[str]]]) -> list[list[str]]:
-    """The paths whose last separators are those of ``rows``, with what comes before them in their first word."""
+    """Return the paths that end in the separators of ``rows``, with all text before them in their first word."""
     shape = tuple(rows[0][1::2])
     ending: list[list[str]] = []
     for other, members in shapes.items():
@@ -115,7 +115,7 @@ def _ending_so(rows: Sequence[Sequence[str]], shapes: Mapping[Shape, Sequence[li
 
 
 def _split(path: str) -> list[str]:
-    """Words and what separates them, in turn; ``run12`` is ``run``, nothing, ``12`` (its separator is written as a NUL)."""
+    """Return words and separators in turn; ``run12`` is ``run``, nothing, ``12`` (its separator is written as a NUL)."""
     parts: list[str] = []
     for index, part in enumerate(_PARTS.split(path)):
         if index % 2 == 0 and not _TESTBEDS.fullmatch(part) and (match := _NUMBERED.fullmatch(part)):
@@ -126,9 +126,9 @@ def _split(path: str) -> list[str]:
 
 
 def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int | None]:
-    """A testbed of two words is one column, as ``docker_nat`` beside ``host_none``: its second word tells the first.
+    """Join a testbed of two words into one column, and return the column's place; None where there is none.
 
-    With where it is; None where there is none.
+    In ``docker_nat`` and ``host_none`` the second word determines the first.
     """
     joined = list(columns)
     for index in range(0, len(columns) - 2, 2):
@@ -137,7 +137,7 @@ def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> 
             1 < len(first) < len(second)
             and "/" not in between[0]
             and all(_TESTBEDS.fullmatch(value) for value in first)
-            and not _whole(second)
+            and not _are_numbers(second)
             and not _directions(second)
             and len({(row[index], row[index + 2]) for row in rows}) == len(second)
         ):
@@ -148,17 +148,17 @@ def _joined(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> 
 
 def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str]:
     varying = [index for index in range(0, len(columns), 2) if len(columns[index]) > 1]
-    # A word that varies before its number, as in client1 and server2, cannot be told from it by any text between.
+    # No text separates a word that varies from its number, as in client1 and server2.
     joined = {index + 2 for index in varying if index + 1 < len(columns) and columns[index + 1] == ["\0"]}
     names: dict[int, str] = {}
     testbed = two_words
     if testbed is None:
         testbed = next((index for index in varying if all(_TESTBEDS.fullmatch(value) for value in columns[index])), None)
     named = {index for index in varying if _directions(columns[index]) or _snapshots(columns[index])}
-    words = [index for index in varying if not _whole(columns[index]) and index not in named]
+    words = [index for index in varying if not _are_numbers(columns[index]) and index not in named]
     if testbed is None and words:
         testbed = words[0]
-    numbers = [index for index in varying if index != testbed and index not in joined and _whole(columns[index])]
+    numbers = [index for index in varying if index != testbed and index not in joined and _are_numbers(columns[index])]
     counted = [index for index in numbers if _word_before(columns, index) in _RUNS]
     alone = [index for index in numbers[-1:] if not _word_before(columns, index)]
     replicate = next(iter([*counted, *alone]), None)
@@ -177,13 +177,13 @@ def _fields(columns: Sequence[Sequence[str]], two_words: int | None) -> list[str
     fields: list[str] = []
     for index, values in enumerate(columns):
         if index in names and index not in joined:
-            fields.append(f"{{{names[index]}:int}}" if index != testbed and _whole(values) else f"{{{names[index]}}}")
+            fields.append(f"{{{names[index]}:int}}" if index != testbed and _are_numbers(values) else f"{{{names[index]}}}")
         elif index not in joined:
             fields.append("" if values == ["\0"] else values[0].replace("{", "{{").replace("}", "}}"))
     return fields
 
 
-def _whole(values: Sequence[str]) -> bool:
+def _are_numbers(values: Sequence[str]) -> bool:
     return all(value.isdecimal() for value in values)
 
 
@@ -196,8 +196,8 @@ def _snapshots(values: Sequence[str]) -> bool:
 
 
 def _word_before(columns: Sequence[Sequence[str]], index: int) -> str:
-    """The word before a number, as in ``parallel-10`` and ``run3``, where it is always the same; empty where there is none."""
+    """Return the word before a number, as in ``parallel-10`` and ``run3``, where it never varies; empty without one."""
     before = columns[index - 2] if index >= 2 and columns[index - 1][0] in ("-", "=", "\0", "_") else ()
-    if len(before) != 1 or not re.fullmatch(r"[A-Za-z]\w*", before[0]) or not _whole(columns[index]):
+    if len(before) != 1 or not re.fullmatch(r"[A-Za-z]\w*", before[0]) or not _are_numbers(columns[index]):
         return ""
     return before[0].lower()

@@ -1,4 +1,4 @@
-"""Manifests: a CSV with a row a file, or YAML with patterns, formats and what the testbeds are made of."""
+"""Manifests: a CSV with a row a file, or YAML with patterns, formats and facts of the testbeds."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Files(_Strict):
 
     def assigner(self) -> Assigner:
         if (self.pattern is None) == (self.regex is None):
-            raise ImportRefused("each entry of 'files' has either a pattern or a regex")
+            raise ImportRefused("each entry of 'files' needs either a pattern or a regex")
         reserved = [name for name in self.levels if name in RESERVED]
         if reserved:
-            raise ImportRefused(f"{reserved[0]} is no factor: it has a key of its own beside 'levels'")
+            raise ImportRefused(f"{reserved[0]} is no factor; write it as a key of the entry, not below 'levels'")
         fixed = FileKey(
             testbed=self.testbed,
             levels=self.levels,
@@ -65,7 +65,7 @@ class Files(_Strict):
         return compile_regex(self.regex or "", fixed)
 
     def _within(self) -> tuple[str, ...]:
-        """What the options say that files themselves say. Raises ImportRefused where the entry says it too."""
+        """Return the keys that options read from files. Raises ImportRefused where the entry gives one too."""
         try:
             within = row_keys_of(self.options)
         except FormatError as error:
@@ -73,12 +73,12 @@ class Files(_Strict):
         both = [name for name in (*(["testbed"] if self.testbed else []), *self.levels) if name in within]
         if both:
             raise ImportRefused(
-                f"the entry gives {both[0]}, and so do its options from the file itself", advice="one of the two"
+                f"the entry gives {both[0]}, and its options read it from the file too", advice="keep one of the two"
             )
         return within
 
     def _words_have_a_scale(self) -> None:
-        """Raises ImportRefused where words are of a metric whose values would be taken for numbers."""
+        """Check that words have a metric of names or order. Raises ImportRefused."""
         words, *named = (self.options.get(key) for key in ("words", "columns", "paths"))
         places = {place: metric for each in named if isinstance(each, dict) for place, metric in each.items()}
         scales = {metric.name: metric.scale for metric in self.metrics}
@@ -86,20 +86,20 @@ class Files(_Strict):
             metric = places.get(place)
             if metric is not None and scales.get(str(metric)) not in (Scale.NOMINAL, Scale.ORDINAL):
                 raise ImportRefused(
-                    f"{place} holds words, and {metric} is not declared as what words can be",
-                    advice=f"below metrics: {{name: {metric}, scale: ordinal}} for words with an order, nominal for names",
+                    f"{place} holds words, but {metric} is declared as a number",
+                    advice=f"declare it below metrics: {{name: {metric}, scale: ordinal}} for ordered words, nominal for names",
                 )
 
 
 class LinkFacts(_Strict):
-    """What links carried, as far as it is known."""
+    """The rate and MTU of links, as far as they are known."""
 
     rate: Rate | None = Field(None, gt=0)
     mtu: int = Field(1500, ge=576, le=9000)
 
 
 class Described(_Strict):
-    """What is known of a testbed."""
+    """Known facts of a testbed."""
 
     facts: dict[str, JsonValue] = Field(default_factory=dict)
     link: LinkFacts | None = None
@@ -117,12 +117,12 @@ class Manifest(_Strict):
 
     @property
     def expressions(self) -> bool:
-        """Whether it has regular expressions, which need a limit."""
+        """True if it has regular expressions, which need a limit."""
         return any(each.regex is not None for each in self.files)
 
 
 def read_yaml(text: str, name: str) -> Manifest:
-    """Raises ImportRefused with every problem, where it stands."""
+    """Read a manifest. Raises ImportRefused with every problem and its place."""
     problems: list[Problem] = []
     root = parse(text, name, problems)
     if root is not None and not isinstance(root, Entries):
@@ -142,7 +142,7 @@ def read_yaml(text: str, name: str) -> Manifest:
 
 
 def read_passport(text: str, name: str) -> dict[str, Described]:
-    """A description of testbeds: ``testbed: {fact: value}``. Raises ImportRefused."""
+    """Read a description of testbeds: ``testbed: {fact: value}``. Raises ImportRefused."""
     problems: list[Problem] = []
     root = parse(text, name, problems)
     if problems or not isinstance(root, Entries):
@@ -175,7 +175,7 @@ def validated(model: type[Manifest], root: Node, name: str) -> Manifest:
         wrong = error.errors()
         for each in wrong:
             if any(len(other["loc"]) > len(each["loc"]) and other["loc"][: len(each["loc"])] == each["loc"] for other in wrong):
-                continue  # what is wrong inside is the reason
+                continue  # the problem inside it is the reason
             steps = [step for step in each["loc"] if isinstance(step, str | int)]
             place = place_of(root, steps) if steps else Position(name, 1, 1)
             problems.append(Problem.at(place, ".".join(str(step) for step in steps), each["msg"]))
@@ -203,8 +203,11 @@ class Listed:
 
 
 def read_csv(text: str, name: str, testbed: str = "") -> Listed:
-    """Columns ``path``, ``testbed``, ``replicate``, ``host``, ``snapshot``, ``format``, and a factor each of the others;
-    ``,``, ``;`` or tab between them. ``testbed`` is that of all files where there is no such column. Raises ImportRefused."""
+    """Read a CSV with the columns ``path``, ``testbed``, ``replicate``, ``host``, ``snapshot``, ``format``, and a factor each.
+
+    Cells are separated by ``,``, ``;`` or tab. ``testbed`` is for all files where there is no such column. Raises
+    ImportRefused.
+    """
     head = text.lstrip("\ufeff").partition("\n")[0]
     delimiter = max(",;\t", key=head.count)
     try:
@@ -261,9 +264,9 @@ def _check_columns(columns: Sequence[str], name: str, testbed: str) -> None:
 
 
 def unsafe(path: str) -> str:
-    """Why a manifest may not name this path; empty if it may."""
+    """Return why a manifest may not name this path; empty if it may."""
     if not path:
         return "has no path"
     if path.startswith("/") or "\\" in path or "\0" in path:
-        return "is no path below the folder, with slashes"
+        return "is no path below the folder; write it with slashes and without a leading one"
     return "leads out of the folder" if ".." in path.split("/") else ""

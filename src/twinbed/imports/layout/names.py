@@ -15,7 +15,7 @@ _PARTS = re.compile(r"(\d+)")
 
 
 def shown(text: str) -> str:
-    """On one line of any terminal: what cannot be printed is escaped, bytes that are no UTF-8 as ``\\xNN``."""
+    """Return a text for one line of any terminal: unprintable characters are escaped, bytes outside UTF-8 as ``\\xNN``."""
     return "".join(each if each.isprintable() else _escaped(each) for each in text)
 
 
@@ -27,7 +27,7 @@ def _escaped(character: str) -> str:
 
 
 def by_shape(files: Iterable[tuple[str, str]]) -> list[str]:
-    """Paths, each with what is said of it, as one line for all that differ in their numbers alone."""
+    """Return paths with their texts, as one line for all that differ in their numbers alone."""
     groups: dict[tuple[str, str], list[str]] = {}
     for path, text in files:
         groups.setdefault((_PARTS.sub("0", path), text), []).append(path)
@@ -38,24 +38,23 @@ def by_shape(files: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _shape(paths: list[str]) -> str:
-    """What all of them have, with ``{int}`` for the numbers in which they differ."""
+    """Return the text that all paths share, with ``{int}`` for the numbers in which they differ."""
     columns = zip(*(_PARTS.split(path) for path in paths), strict=True)
     return "".join(column[0] if len(set(column)) == 1 else "{int}" for column in columns)
 
 
 def natural(text: str) -> NaturalKey:
-    """A key by which ``run2`` comes before ``run10``."""
+    """Return a key by which ``run2`` comes before ``run10``."""
     return tuple((0, int(part[:18]), part) if part.isdecimal() else (1, 0, part) for part in _PARTS.split(text) if part)
 
 
 def level_key(level: Level) -> LevelKey:
-    """A key that puts numbers first, then sizes, rates and durations, each by size, then texts by nature; one that is missing
-    last."""
+    """Return a key that sorts numbers first, then sizes, rates and durations, then texts; a missing level last."""
     return _level_key(level, None if level is None else magnitudes([level])[0])
 
 
 def in_order(levels: Collection[Level]) -> list[Level]:
-    """The levels of a factor by ``level_key``, each as the size that it is beside the others (``1m`` beside ``64k``)."""
+    """Return the levels of a factor by ``level_key``, each as the size that it is among the others (``1m`` after ``64k``)."""
     known = zip(levels, magnitudes(levels), strict=True)
     return [level for level, _ in sorted(known, key=lambda each: _level_key(*each))]
 

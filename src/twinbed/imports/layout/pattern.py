@@ -1,11 +1,11 @@
 """Patterns that read factors out of paths: ``{testbed}_{direction}_parallel-{parallel:int}_{replicate:int}.txt``.
 
 ``{name}`` is a word, ``{name:int}`` a whole number, ``{name:float}`` any number, ``{_}`` a word that means nothing; ``{{`` and
-``}}`` are braces.  A word never holds a slash.  A pattern with n slashes is held against the last n + 1 parts of a path.
+``}}`` are braces.  A word never holds a slash.  A pattern with n slashes is compared with the last n + 1 parts of a path.
 
-A path is read from its end: a word begins where the text before it in the pattern last comes, so that where a path has more
-separators than the pattern, the first word has them: of ``docker_nat_host_send``, ``{testbed}_{peer}_{direction}`` makes
-docker_nat, host, send.  Only where that fails is it read from its beginning.  Where the two differ, the other reading is told.
+A path is read from its end: a word begins where the text before it in the pattern last comes.  Where a path has more
+separators than the pattern, the first word has the rest: ``{testbed}_{peer}_{direction}`` reads ``docker_nat_host_send`` as
+docker_nat, host, send.  Only where that fails is a path read from its beginning.  Where the two differ, both are reported.
 
 Words are matched possessively, so that the time a pattern takes grows with the length of a path and no faster.  A regular
 expression of a user's own may backtrack without end: it is given a limit of CPU time.
@@ -40,14 +40,14 @@ EXAMPLE = "such as '{testbed}_{direction}_parallel-{parallel:int}_{replicate:int
 
 @dataclass(frozen=True)
 class Pattern:
-    """A compiled pattern or regular expression. ``fixed`` is what it says of every file, whatever the path."""
+    """A compiled pattern or regular expression. ``fixed`` holds for every file, whatever the path."""
 
     text: str
     regex: re.Pattern[str]
     parts: int
-    """How many of a path's last parts it is held against; 0 for the whole path."""
+    """The number of a path's last parts that are compared; 0 for the whole path."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """The kinds of a pattern's fields; a regular expression's fields are read as what they look like."""
+    """The kinds of a pattern's fields; a regular expression's fields are read by their look."""
     fixed: FileKey = field(default_factory=lambda: FileKey("", {}))
     from_end: re.Pattern[str] | None = None
     """The expression of a pattern, for the characters of a path in reverse order."""
@@ -66,7 +66,7 @@ class Pattern:
         own = {name: "" if values.get(name) is None else str(values[name]) for name in RESERVED}
         testbed = own["testbed"] or self.fixed.testbed
         if not testbed and "testbed" not in self.fixed.within:
-            raise NotAssigned(f"{self.text} gives it no testbed")
+            raise NotAssigned(f"has no testbed by {self.text}")
         return FileKey(
             testbed=testbed,
             levels={
@@ -84,7 +84,7 @@ class Pattern:
         )
 
     def _readings(self, tail: str) -> tuple[dict[str, str], dict[str, str]]:
-        """The text of each field; and of another reading of the path, where there is one. Raises NotAssigned."""
+        """Return the text of each field, and of another reading of the path, where there is one. Raises NotAssigned."""
         first = self.regex.fullmatch(tail)
         last = self.from_end.fullmatch(tail[::-1]) if self.from_end is not None else None
         forwards = first.groupdict() if first is not None else {}
@@ -106,19 +106,19 @@ class Pattern:
 
 
 def compile_pattern(text: str, fixed: FileKey | None = None) -> Pattern:
-    """Raises ImportRefused with what is wrong in the pattern and what would be right."""
+    """Compile a pattern. Raises ImportRefused with what is wrong in it and what would be right."""
     fixed = fixed or FileKey("", {})
     pieces, types = _pieces(text)
     for (name, _), after in ((one, two) for one, two in pairwise(pieces) if not isinstance(one, str)):
         if not isinstance(after, str):
             raise ImportRefused(
                 f"--pattern: in {text!r} nothing separates {{{name}}} from {{{after[0]}}}",
-                advice="put the text between them that paths have there, or use --regex",
+                advice="write the text that paths have between them, or use --regex",
             )
     if not types and not fixed.testbed and "testbed" not in fixed.within:
         raise ImportRefused(
-            f"--pattern: {text!r} has no {{field}}, and nothing else says of which testbed such a file is",
-            advice=f"{EXAMPLE}; or testbed beside it in a manifest; or, where a table says it, its option testbed or wide",
+            f"--pattern: {text!r} has no {{field}}, and nothing else gives the testbed of such a file",
+            advice=f"write fields, {EXAMPLE}; or give testbed in a manifest; or a table's option testbed or wide",
         )
     _needs_testbed(text, types, fixed)
     reversed_pieces = [piece[::-1] if isinstance(piece, str) else piece for piece in reversed(pieces)]
@@ -140,7 +140,7 @@ def _compiled(pieces: Sequence[str | tuple[str, str]], expressions: Mapping[str,
 
 
 def _word(after: str, *, last: bool) -> str:
-    """Up to where the text after it first comes; where that ends a part of the path, the part's end says where."""
+    """Return the expression of a word, which ends where the text after it first comes, or with its part of the path."""
     if last or "/" in after:
         return r"[^/]+"
     if len(after) == 1:
@@ -149,7 +149,7 @@ def _word(after: str, *, last: bool) -> str:
 
 
 def _pieces(text: str) -> tuple[list[str | tuple[str, str]], dict[str, str]]:
-    """Literal texts and (name, type) of fields, in turn."""
+    """Return literal texts and (name, type) of fields, in order, and the type of each name."""
     pieces: list[str | tuple[str, str]] = []
     types: dict[str, str] = {}
     position = 0
@@ -186,48 +186,50 @@ def _check_field(text: str, name: str, kind: str, types: Mapping[str, str]) -> N
         hint = f"; {did_you_mean(near)}" if near else ""
         raise ImportRefused(f"--pattern: {{{name}:{kind}}} has no type {kind!r}{hint}", advice=f"there are {listed(TYPES)}")
     if name != "_" and not _NAME.fullmatch(name):
-        raise ImportRefused(f"--pattern: {name!r} in {text!r} is no name", advice="letters, digits and underscores, or {_}")
+        raise ImportRefused(f"--pattern: {name!r} in {text!r} is no name", advice="use letters, digits and underscores, or {_}")
     if name in types:
-        raise ImportRefused(f"--pattern: {text!r} has {{{name}}} twice", advice="name one of them otherwise, or {_}")
+        raise ImportRefused(f"--pattern: {text!r} has {{{name}}} twice", advice="give one of them another name, or write {_}")
 
 
 def compile_regex(text: str, fixed: FileKey | None = None) -> Pattern:
-    """A user's own expression, which is matched against whole paths. Raises ImportRefused."""
+    """Compile a user's own expression, which is matched with whole paths. Raises ImportRefused."""
     fixed = fixed or FileKey("", {})
     try:
         regex = re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ImportRefused(f"--regex: {shown(text)!r} is not one: {error}") from error
+        raise ImportRefused(f"--regex: {shown(text)!r} is no regular expression: {error}") from error
     _needs_testbed(text, regex.groupindex, fixed)
     return Pattern(text, regex, 0, {}, fixed)
 
 
 def _needs_testbed(text: str, names: Mapping[str, object], fixed: FileKey) -> None:
     if "testbed" in names and fixed.testbed:
-        raise ImportRefused(f"{text!r} reads the testbed, and --testbed gives one too", advice="one of the two")
+        raise ImportRefused(f"{text!r} reads the testbed, and --testbed gives one too", advice="keep one of the two")
     both = [name for name in names if name in fixed.within]
     if both:
-        raise ImportRefused(f"{text!r} reads {both[0]}, and so do the options from the file itself", advice="one of the two")
+        raise ImportRefused(
+            f"{text!r} reads {both[0]}, and the options read it from the file too", advice="keep one of the two"
+        )
     if "testbed" not in names and not fixed.testbed and "testbed" not in fixed.within:
         near = nearest("testbed", names)
-        hint = f"; is {near[0]!r} meant to be it?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ImportRefused(
-            f"{text!r} does not say which testbed a file is of{hint}",
-            advice="name the part of the path that does 'testbed', or give --testbed NAME if all files are of one",
+            f"{text!r} gives no testbed{hint}",
+            advice="call the testbed's part of the path 'testbed', or give --testbed NAME if all files are of one",
         )
 
 
 @contextlib.contextmanager
 def cpu_limit(limit: float | None = None) -> Iterator[None]:
-    """Ends what takes more CPU time in the main thread with ImportRefused: regular expressions look for signals."""
+    """Limit the CPU time of the main thread: regular expressions look for signals. Raises ImportRefused above it."""
     seconds = REGEX_CPU_SECONDS if limit is None else limit
     if threading.current_thread() is not threading.main_thread():
-        raise ImportRefused("regular expressions are only held to their time limit in the main thread", advice="use a pattern")
+        raise ImportRefused("regular expressions have a time limit only in the main thread", advice="use a pattern")
 
     def too_long(_signal: int, _frame: object) -> None:
         raise ImportRefused(
-            f"--regex takes more than {seconds:g} s of CPU time: it tries the same path in ever more ways",
-            advice="repetitions inside repetitions, as in (a+)+, do that; write possessive ones, (a++)+, or use --pattern",
+            f"--regex takes more than {seconds:g} s of CPU time: it tries the same path in more and more ways",
+            advice="nested repetitions such as (a+)+ do that; write possessive ones, (a++)+, or use --pattern",
         )
 
     before = signal.signal(signal.SIGVTALRM, too_long)

@@ -1,4 +1,4 @@
-"""What a file was made by, as its path or a manifest tells: testbed, levels of factors, replicate, host."""
+"""The run of a file, by its path or a manifest: testbed, levels of factors, replicate, host."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from twinbed.model.run import Level
 
 
 class ImportRefused(TwinbedError):
-    """What was asked cannot be imported so."""
+    """The import cannot be done as asked."""
 
 
 class NotAssigned(Exception):
-    """Nothing says what a file is. The text says why."""
+    """A file has no run. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,22 @@ class FileKey:
     levels: Mapping[str, Level]
     """The levels of all factors but the testbed."""
     replicate: str | None = None
-    """As written; None where nothing says it."""
+    """As written; None where nothing gives it."""
     host: str = ""
     format: str = ""
-    """Its name, where it is given; else it is recognised by content."""
+    """Its name, where it is given; else the content decides."""
     options: Document = field(default_factory=dict)
     metrics: tuple[OwnMetric, ...] = ()
     facts: Mapping[str, Level] = field(default_factory=dict)
-    """What is known of it that is no factor, since it never varies."""
+    """Known facts that are no factors, since they never vary."""
     optional: bool = False
-    """Whether it is nothing to worry about if it is of no kind that is known."""
+    """True if the file may be of an unknown kind without harm."""
     otherwise: tuple[tuple[str, str, str], ...] = ()
-    """The fields that differ where its path can be read in another way: what each is here, and what it would be."""
+    """(field, text, other text) where the path can be read in another way."""
     snapshot: str = ""
-    """Which of several files that are read as one: ``before``, ``after`` or a whole number; empty where it is read alone."""
+    """The place among files that are read as one: ``before``, ``after`` or a whole number; empty where it is read alone."""
     within: tuple[str, ...] = ()
-    """What the file itself says of each of its measurements, and nothing here: testbed, replicate, names of factors."""
+    """Keys that only the file gives, for each measurement: testbed, replicate, names of factors."""
 
 
 SNAPSHOTS: Mapping[str, str] = {
@@ -54,25 +54,25 @@ SNAPSHOTS: Mapping[str, str] = {
 
 
 def snapshot_of(text: str) -> str:
-    """``before``, ``after`` or a whole number. Raises NotAssigned."""
+    """Return ``before``, ``after`` or a whole number. Raises NotAssigned."""
     if text.isdecimal():
         return str(int(text))
     if text and text.lower() not in SNAPSHOTS:
-        raise NotAssigned(f"is of the snapshot {text[:40]!r}, which is not before (pre, start), after (post, end) or a number")
+        raise NotAssigned(f"has the snapshot {text[:40]!r}; allowed: before (pre, start), after (post, end) or a number")
     return SNAPSHOTS.get(text.lower(), "")
 
 
 class Assigner(Protocol):
-    """Something that says of each path what it is."""
+    """A rule that gives each path its run."""
 
     def assign(self, path: str) -> FileKey:
-        """``path`` is below the folder that is imported, with slashes. Raises NotAssigned."""
+        """Return the run of a path below the imported folder, with slashes. Raises NotAssigned."""
         ...
 
 
 @dataclass(frozen=True)
 class FirstOf:
-    """Several, of which the first that knows a file counts."""
+    """Several rules; the first that knows a file counts."""
 
     members: Sequence[Assigner]
 

@@ -1,20 +1,20 @@
 """The folder names of the harness behind "Virtually the Same" and its LDRD report (Sandia, project "que").
 
-As its scripts make them (github.com/jcrussell/que-ldrd-tools, ``experiments/concurrent/run.bash``, ``sweep-physical.bash``, and
-what ``tools/utils.py`` reads back)::
+As its scripts make and read them (github.com/jcrussell/que-ldrd-tools, ``experiments/concurrent/run.bash``,
+``sweep-physical.bash``, ``tools/utils.py``)::
 
     <kvm|container>-<NIC>-<vCPUs>-<on|off>-<rate|none>-<workers>-<pairs>-<workload>[-extras]/<iteration>/que<n>/...
     physical-<speed>g-<on|off>-<workers>-<workload>[-instr]/<iteration>/...
 
 Extras are ``instr``, ``pinning``, ``gre``, ``colocated``, ``stresscpu<n>``, ``stressio<n>``, ``stressmem<n>``, ``noht``; the
 NIC of a container is ``host``, ``virtio-net-pci`` is virtio.  As there, a physical run counts as one pair of one vCPU.
-Rates are Mbit/s.  What never varies in a folder is no factor of it, but a fact.
+Rates are Mbit/s.  A level that never varies in a folder is no factor, but a fact.
 
-Below an iteration each pair has a folder with a random number, ``que<n>``; pairs are counted from 1 in the order of these
-numbers.  ``client/`` and ``server/`` are the hosts'; ``client.pcap`` or ``client.tcptrace`` were captured at the link of one;
-what ends in a machine's name (``vmstat.en7``) is of that machine.  Of ``ethtool.1``, ``ethtool.2``, ... of a host, taken every
-5 s, the last is read.  Left alone are the harness's own logs, what minimega and rond say, and snapshots of /proc/interrupts,
-which lie before and after a run in files apart.
+Below an iteration each pair has a folder with a random number, ``que<n>``.  Pairs are counted from 1 in the order of these
+numbers.  Folders ``client/`` and ``server/`` are the hosts'.  Files such as ``client.pcap`` or ``client.tcptrace`` were
+captured at the link of one. A file that ends in a machine's name (``vmstat.en7``) is of that machine.  A host has
+``ethtool.1``, ``ethtool.2`` and so on, taken every 5 s: the last is read.  The harness's own logs, output of minimega and rond,
+and snapshots of /proc/interrupts (separate files before and after a run) are not read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ITERATION = re.compile(r"\d+")
 _STRESS = re.compile(r"stress(cpu|io|mem)(\d+)")
 _OF_MACHINE = re.compile(r"vmstat\.(?P<machine>(?!log$)[\w-]+)")
 _MEASURED = "ab.out"
-"""What every run has; all else may be of a kind that is not known, as sysdig's own captures are."""
+"""The file that every run has; any other may be of an unknown kind, as sysdig's own captures are."""
 _READ = re.compile(
     r".*\.pcap(\.gz|\.zst)?|.*\.tcptrace|ab\.out|vmstat\.[\w-]+|dmesg|ping\.out|owping\.out|powstream-[cs]2[cs]\.out|ethtool\.\d+"
     r"|.*\.scap|topscalls-\w+\.out"
@@ -50,11 +50,11 @@ class SandiaLayout:
     last: frozenset[str]
     """The last snapshots of their kind and host."""
     factors: frozenset[str]
-    """What varies."""
+    """The factors that vary."""
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> SandiaLayout:
-        """The layout of a folder with these files."""
+        """Return the layout of a folder with these files."""
         iterations: dict[str, set[str]] = {}
         snapshots: dict[str, str] = {}
         cells: dict[str, dict[str, Level]] = {}
@@ -83,7 +83,7 @@ class SandiaLayout:
             if not _ITERATION.fullmatch(parts[index + 1]) or (of_part := _levels(parts[index])) is None:
                 continue
             if _SNAPSHOT.fullmatch(parts[-1]) and path not in self.last:
-                raise NotAssigned("is one of several snapshots, of which the last is read")
+                raise NotAssigned("is one of several snapshots; only the last is read")
             if not _READ.fullmatch(parts[-1]):
                 raise NotAssigned("is a file of the harness that is not read")
             testbed, levels = of_part
@@ -98,11 +98,11 @@ class SandiaLayout:
                 facts={name: level for name, level in levels.items() if name not in self.factors},
                 optional=parts[-1] != _MEASURED,
             )
-        raise NotAssigned("lies in no folder that the harness names, such as kvm-virtio-1-on-1000-1-1-http/1/")
+        raise NotAssigned("is in no folder of the harness, such as kvm-virtio-1-on-1000-1-1-http/1/")
 
 
 def _levels(name: str) -> tuple[str, dict[str, Level]] | None:
-    """The testbed and the levels that a folder's name gives; None where it is not the harness's."""
+    """Return the testbed and the levels of a folder's name; None where it is not the harness's."""
     parts = name.replace("virtio-net-pci", "virtio").split("-")
     if parts[0] == "physical" and len(parts) >= 5 and re.fullmatch(r"\d+g", parts[1]):
         speed, offload, workers, workload = parts[1:5]
@@ -137,7 +137,7 @@ def _levels(name: str) -> tuple[str, dict[str, Level]] | None:
 
 
 def _host(below: list[str], pair: str) -> str:
-    """The host that a file is of, by its path below the pair's folder; what ab measured of the one pair is the run's."""
+    """Return the host of a file, by its path below the pair's folder; empty for ab's file of a single pair."""
     if not pair and below[-1] == _MEASURED:
         return ""
     for part in below:

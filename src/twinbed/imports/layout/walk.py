@@ -1,6 +1,6 @@
-"""What files a folder holds. Only regular files count; what else there is, is named with the reason it is left out.
+"""The files of a folder. Only regular files count; anything else is listed with the reason why it is left out.
 
-Links to folders are not followed, so that nothing is found twice or without end; links to files are, if they stay inside.
+Links to folders are not followed, so that nothing comes twice or without end; links to files are, if they stay inside.
 Pipes, sockets and devices are never opened.
 """
 
@@ -18,7 +18,7 @@ from twinbed.imports.layout.run_key import ImportRefused
 
 MOST_FILES = 100_000
 _RESULTS = {"study.json", "runs"}
-"""What a folder of results has."""
+"""Members of a folder of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What was left out, and why."""
+    """An entry that is left out, and the reason."""
 
     path: str
     reason: str
 
 
 def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -> tuple[list[Entry], list[Left]]:
-    """The files below ``folder``, in natural order, and what else there is; not what is below ``without``.
+    """Return the files below ``folder``, in natural order, and entries that are left out; nothing below ``without``.
 
     Raises ImportRefused where it is no folder, cannot be read, or holds more than ``most`` files and folders.
     """
@@ -69,7 +69,7 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
                 advice="import a part of it, or raise --most-files",
             )
         if below and {each.name for each in members} >= _RESULTS:
-            left.append(Left(below, "holds results of twinbed's: `twinbed merge` takes them"))
+            left.append(Left(below, "holds results of twinbed; add them with `twinbed merge`"))
             continue
         for each in members:
             path = f"{below}/{each.name}" if below else each.name

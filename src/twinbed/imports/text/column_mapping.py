@@ -134,7 +134,7 @@ def expanded(options: Document) -> dict[str, Json]:
     long: dict[str, Json] = {**options, "wide": list(wide.columns)}
     if wide.are in ("replicate", "testbed"):
         if options.get(wide.are):
-            raise FormatError(f"the manifest's options give {wide.are} twice: in wide and beside it; keep one")
+            raise FormatError(f"the manifest's options give {wide.are} twice: in wide and as an option; keep one")
         long[wide.are] = HEADING
     else:
         levels = options.get("levels", {})

@@ -19,7 +19,7 @@ from twinbed.model.json import Document
 
 FENCE = "```"
 _MARK = re.compile(r"^(?:[\w.-]{1,60} *\| |> )", re.MULTILINE)
-"""What may stand before every line of a report: a quote's mark, the name that Docker Compose gives a container."""
+"""Text before every line of a report: a quote's mark, the name that Docker Compose gives a container."""
 _INDENT = re.compile(rf"(?:{_MARK.pattern[1:]})?[ \t]*")
 """The same, and blanks."""
 Read = Callable[[int, Sequence[str], Sequence[Diagnostic]], Measurement]

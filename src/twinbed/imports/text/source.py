@@ -98,10 +98,10 @@ class File:
             return b""
 
     def content(self) -> bytes:
-        return PREFIXES[self.prefix].sub(b"", self._whole) if self.prefix else self._whole
+        return PREFIXES[self.prefix].sub(b"", self._all_bytes) if self.prefix else self._all_bytes
 
     def text(self) -> str:
-        whole = self._whole
+        whole = self._all_bytes
         if whole.startswith(UTF_16):
             text = whole.decode("utf-16", errors="replace")
         else:
@@ -113,10 +113,10 @@ class File:
     @property
     def in_memory(self) -> bool:
         """True if all of it was read as one text or content, not as a stream by its path."""
-        return "_whole" in self.__dict__
+        return "_all_bytes" in self.__dict__
 
     @cached_property
-    def _whole(self) -> bytes:
+    def _all_bytes(self) -> bytes:
         whole, self.cut = self._read(MOST_BYTES + 1)
         for each in self.then:
             whole += (b"" if whole.endswith(b"\n") else b"\n") + each.content()

@@ -40,9 +40,9 @@ from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import MACHINE, Target
 from twinbed.metrics.counters import METRICS
 from twinbed.model.units import Duration
-from twinbed.readers.counters import interrupts, losses
+from twinbed.readers.counters import losses
 from twinbed.readers.counters.cautions import log_cautions, place_cautions
-from twinbed.readers.counters.place import Place, read_place
+from twinbed.readers.counters.place import Place, interrupt_table, read_place
 
 ARTIFACT = "counters.snap"
 SNAPSHOT_BYTES = 24_000
@@ -98,7 +98,7 @@ class Counters(Instrument[CountersParams]):
             [*(value for place in places for value in place.values()), *losses.values(ledgers)],
             {
                 "counters": pa.concat_tables([place.moved() for place in places]),
-                "interrupts": interrupts.table(places),
+                "interrupts": interrupt_table(places),
                 "kernel_log": pa.concat_tables([place.log_rows() for place in places]),
                 **({"losses": losses.table(ledgers)} if ledgers else {}),
             },

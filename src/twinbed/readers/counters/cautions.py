@@ -1,4 +1,4 @@
-"""Cautions that counters and the kernel's log give rise to."""
+"""Cautions from counters and the kernel's log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IDLE = frozenset({"idle", "iowait"})
 
 
 def place_cautions(place: Place) -> Iterator[Caution]:
-    """About a place's CPUs, and about the file."""
+    """Yield cautions on a place's CPUs, and on the file."""
     if place.has_kernel:
         exhausted = {cpu: busy for cpu, busy in busy_shares(place).items() if busy > 1 - IDLE_SHARE}
         if exhausted:
@@ -40,7 +40,7 @@ def place_cautions(place: Place) -> Iterator[Caution]:
 
 
 def log_cautions(place: Place) -> Iterator[Caution]:
-    """About a place's NICs, from its kernel's log, and about the log."""
+    """Yield cautions on a place's NICs, from its kernel's log, and on the log."""
     if trouble := nic_trouble(_shown(place), place.log["text"].to_pylist()):
         yield trouble
     lost = int(place.facts["lost"])
@@ -49,9 +49,9 @@ def log_cautions(place: Place) -> Iterator[Caution]:
 
 
 def busy_shares(place: Place) -> dict[str, float]:
-    """CPU -> share of time that it was not idle: the median over the intervals between snapshots.
+    """Return CPU -> share of time that it was not idle: the median over the intervals between snapshots.
 
-    Not over all time at once, as the workload begins after the first snapshot and ends before the last.
+    Not over all time at once, since the workload begins after the first snapshot and ends before the last.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,7 +1,7 @@
-"""Where datagrams were lost: for each client and its server, and each direction, what every place on the way says it dropped.
+"""Where datagrams were lost: for each client and its server, and each direction, the drops that every place on the way counted.
 
-In IP packets, so that fragments count one by one.  Each stage is a counter of its own, not the rest of a sum: what all of them
-together leave of sent minus received is shown as unexplained.  UDP only: TCP sends again what is lost.
+In IP packets, so that fragments count one by one.  Each stage is a counter of its own, not the rest of a sum.  The rest of sent
+minus received is shown as unexplained.  UDP only: TCP sends lost data again.
 
     sender socket   Udp.SndbufErrors: no room in the sender's queue (its qdisc's refusals too, as the socket is told)
     sender link     the sender's NIC dropped on sending (tx_dropped), less what the switch's end counted as backlog
@@ -16,12 +16,12 @@ together leave of sent minus received is shown as unexplained.  UDP only: TCP se
     unread          handed to UDP, and never read: still in the socket when it was closed
     refused         no socket, or a bad checksum (Udp.NoPorts, InCsumErrors)
 
-Whose packets the uplink dropped no counter tells.  They are shared out among the pairs in proportion to what the pairs' own
-counters leave; so there it is the sum over pairs that shows whether all is explained.  Where bystanders share it, some may be
-theirs: pairs are given no more of it than their own counters leave.
+No counter has whose packets the uplink dropped.  They are divided among the pairs in proportion to the pairs' own unexplained
+losses.  So there only the sum over pairs shows whether all is explained.  Where bystanders share the uplink, pairs get
+at most their own unexplained losses.
 
-Received is what the program read (Udp.InDatagrams).  Sources: net/ipv4/udp.c, ip_output.c, ip_fragment.c, drivers/net/veth.c,
-net/core/dev.c of Linux 6.1 to 6.18.
+Received are the datagrams that the program read (Udp.InDatagrams).  Sources: net/ipv4/udp.c, ip_output.c, ip_fragment.c,
+drivers/net/veth.c, net/core/dev.c of Linux 6.1 to 6.18.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Ledger:
 
 
 def ledgers(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Ledger]:
-    """``ports`` maps a host to the place that has the switch's end of its link. Only of directions in which datagrams went."""
+    """Yield a ledger for each direction with datagrams. ``ports``: a host -> the place with the switch's end of its link."""
     of_pairs = list(_of_pairs(places, ports))
     machine = next(iter(ports.values()), None)
     for direction, end in UPLINKS.items():
@@ -76,7 +76,7 @@ def ledgers(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Led
 
 
 def _of_pairs(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Ledger]:
-    """From the counters of each pair."""
+    """Yield ledgers from the counters of each pair."""
     by_name = {place.name: place for place in places}
     for client in sorted(name for name in by_name if name.startswith("client")):
         server = client.replace("client", "server")
@@ -106,7 +106,7 @@ def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Ma
         "sender link": _less(_device(sender, DEVICE, "tx_dropped"), switch_backlog),
         "switch backlog": switch_backlog,
         "shaper": far.total("tc -s qdisc", rf"tc:{far_end}\.root\.dropped"),
-        # A tap counts what its guest has no room for; a veth what its other end's backlog has none for.
+        # A tap counts packets for which its guest has no room; a veth those for which its other end's backlog has none.
         "receiver link": _less(_device(far, far_end, "tx_dropped"), None if receiver.has_kernel else backlog),
         "backlog": _plus(None if receiver.has_kernel else backlog, own_backlog),
         "NIC ring": _ring(receiver),
@@ -119,7 +119,7 @@ def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Ma
 
 
 def _uplink(machine: Place, end: str) -> float | None:
-    """Packets of all pairs that the uplink dropped; None where there is none."""
+    """Return the packets of all pairs that the uplink dropped; None without an uplink."""
     return _plus(machine.total("tc -s qdisc", rf"tc:{end}\.root\.dropped"), _device(machine, end, "tx_dropped"))
 
 
@@ -138,7 +138,7 @@ def _shared_out(ledgers: Sequence[Ledger], dropped: float) -> Iterator[Ledger]:
 
 
 def _packets_each(sender: Place) -> tuple[float, float]:
-    """Packets that a datagram is, in the mean, and fragments that one is which is fragmented."""
+    """Return the mean packets of a datagram, and the fragments of one that is fragmented."""
     out, whole, fragments = (_snmp(sender, name) for name in ("Udp.OutDatagrams", "Ip.FragOKs", "Ip.FragCreates"))
     if not whole or not fragments or not out:
         return 1.0, 1.0
@@ -146,13 +146,13 @@ def _packets_each(sender: Place) -> tuple[float, float]:
 
 
 def _incomplete(receiver: Place, fragments: float) -> float | None:
-    """Fragments that came and made no whole datagram."""
+    """Return the fragments that came and made no whole datagram."""
     came, whole = _snmp(receiver, "Ip.ReasmReqds"), _snmp(receiver, "Ip.ReasmOKs")
     return None if came is None or whole is None else max(0.0, came - whole * fragments)
 
 
 def _arrived(receiver: Place) -> float | None:
-    """Datagrams that IP handed to UDP: all that it delivered, less TCP's and ICMP's."""
+    """Return the datagrams that IP handed to UDP: all that it delivered, less TCP's and ICMP's."""
     delivered, tcp, icmp = (_snmp(receiver, name) for name in ("Ip.InDelivers", "Tcp.InSegs", "Icmp.InMsgs"))
     return None if delivered is None or tcp is None or icmp is None else delivered - tcp - icmp
 
@@ -195,14 +195,14 @@ def values(ledgers: Sequence[Ledger]) -> Iterator[Value]:
 
 
 def _share(ledger: Ledger) -> float | None:
-    """Of the lost, what is unexplained; None where counters tell of drops and nothing was lost to have a share of."""
+    """Return the unexplained share of the lost packets; None where counters have drops though nothing was lost."""
     if ledger.lost > 0:
         return abs(ledger.unexplained) / ledger.lost
     return None if ledger.unexplained else 0.0
 
 
 def table(ledgers: Sequence[Ledger]) -> pa.Table:
-    """One row a stage: pair, direction, stage, packets (null where nothing says), with sent, received and unexplained."""
+    """Return one row a stage: pair, direction, stage, packets (null if unknown), with sent, received and unexplained."""
     import pyarrow as pa
 
     rows = [

@@ -1,4 +1,9 @@
-"""One place's snapshot file, read: values, rows for tables, and what cautions need."""
+"""One place's snapshot file: values, rows for tables, facts for cautions, and interrupts by line.
+
+A line of interrupts is known by the kernel's name for it (its chip and its handler), as ``IO-APIC 4-edge ttyS0``, since its
+number may differ between boots; lines of one name are one. Lines of the architecture keep their label: ``LOC``, ``RES``,
+``ERR``.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +35,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KERNEL_MARK = "/proc/net/softnet_stat"
-"""The source that is asked for only where the kernel is the place's own."""
+"""The source that is read only where the kernel is the place's own."""
 OF_A_NAMESPACE = re.compile(r"/proc/net/|ethtool |tc ")
 """Sources that belong to a network namespace."""
 
 OF_WAITING = ("/proc/schedstat", "/proc/pressure/cpu")
-"""Sources in which a thread counts that waits for a CPU, of whatever class."""
+"""Sources that count threads waiting for a CPU, of whatever class."""
 
 _BUSY = r"cpu\.(user|nice|system|irq|softirq)_ticks"
 _IDLE = r"cpu\.(idle|iowait)_ticks"
@@ -53,35 +58,35 @@ class Place:
     log: pa.Table
     file: Path
     deltas: Mapping[str, Mapping[str, float | None]]
-    """Source -> key -> difference; a source that the place does not have is not there."""
+    """Source -> key -> difference, of the sources that the place has."""
     means: Mapping[str, float | None]
     """Gauge -> mean over the snapshots."""
     seconds: float | None
     """From the first to the last snapshot."""
     facts: Mapping[str, str]
-    """What the reader says of the file."""
+    """The reader's facts of the file."""
     kept_awake: bool = False
-    """Whether threads of the idle class kept CPUs awake: what /proc/stat calls nice is then idle time."""
+    """True if threads of the idle class kept CPUs awake: nice time of /proc/stat is then idle time."""
 
     @property
     def has_kernel(self) -> bool:
-        """Whether the kernel is the place's own, and not the machine's below a container."""
+        """Return whether the kernel is the place's own, and not the machine's below a container."""
         return KERNEL_MARK in self.sources
 
     @property
     def sources(self) -> frozenset[str]:
-        """All that were asked for, there or not."""
+        """Return all sources that were asked for, there or not."""
         return frozenset(self.differences["source"].to_pylist())
 
     def total(self, source: str, pattern: str) -> float | None:
-        """The sum of the differences of all keys that match; None where one is missing or there is none."""
+        """Return the sum of the differences of all keys that match; None where one is missing or there is none."""
         keys = self.deltas.get(source, {})
         matching = [difference for key, difference in keys.items() if re.fullmatch(pattern, key)]
         present = [difference for difference in matching if difference is not None]
         return sum(present) if present and len(present) == len(matching) else None
 
     def cpu_share(self, pattern: str) -> float | None:
-        """A part of all CPU time, 0 to 1."""
+        """Return a part of all CPU time, 0 to 1."""
         part, whole = self.total("/proc/stat", pattern), self.total("/proc/stat", _ALL)
         return part / whole if part is not None and whole else None
 
@@ -117,7 +122,7 @@ class Place:
         return Value(rate.name, total / self.seconds if total is not None and self.seconds else None, rate.unit, self.name)
 
     def nics(self) -> Sequence[str]:
-        """The interfaces that ethtool was asked about; where there are none, all but loopback."""
+        """Return the interfaces that ethtool was asked about; without any, all but loopback."""
         asked = [source.removeprefix("ethtool -k ") for source in self.sources if source.startswith("ethtool -k ")]
         if asked:
             return sorted(asked)
@@ -125,7 +130,7 @@ class Place:
         return sorted(devices - {"lo"})
 
     def moved(self) -> pa.Table:
-        """Rows of the table ``counters``: without the counters that stood still, and without another's kernel."""
+        """Return rows of the table ``counters``: without counters that did not change, and without another's kernel."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -147,7 +152,7 @@ class Place:
 
 
 def read_place(file: Path) -> Place:
-    """Raises OSError, or ArtifactError (a ValueError) where not even one snapshot can be read."""
+    """Read a file. Raises OSError, or ArtifactError (a ValueError) where not even one snapshot can be read."""
     differences = _core.counter_differences(str(file))
     log = _core.kernel_log(str(file))
     deltas: dict[str, dict[str, float | None]] = {}
@@ -174,7 +179,7 @@ def read_place(file: Path) -> Place:
 
 
 def _without_spinners(deltas: Mapping[str, Mapping[str, float | None]]) -> Mapping[str, Mapping[str, float | None]]:
-    """Without the threads that keep CPUs awake: their time is idle time, and how long they wait for a CPU is no delay."""
+    """Leave out the threads that keep CPUs awake: their time is idle time, and their waiting for a CPU is no delay."""
     kept = {source: dict(keys) for source, keys in deltas.items() if source not in OF_WAITING}
     times = kept.get("/proc/stat", {})
     for key, nice in list(times.items()):
@@ -186,3 +191,24 @@ def _without_spinners(deltas: Mapping[str, Mapping[str, float | None]]) -> Mappi
 
 def _facts(table: pa.Table) -> dict[str, str]:
     return {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
+
+
+SOURCE = "/proc/interrupts"
+_KEY = re.compile(r"intr\.(?P<line>[^(.]+)(?:\((?P<name>.*)\))?(?:\.cpu\d+)?")
+
+
+def interrupt_table(places: Sequence[Place]) -> pa.Table:
+    """Return one row a line of each kernel: host, line, count; null where a CPU's count is not known at both ends."""
+    import pyarrow as pa
+
+    rows: dict[tuple[str, str], float | None] = {}
+    for place in places:
+        for key, difference in place.deltas.get(SOURCE, {}).items() if place.has_kernel else ():
+            match = _KEY.fullmatch(key)
+            if match is None:
+                continue
+            line = match["name"] if match["line"].isdigit() and match["name"] else match["line"]
+            so_far = rows.get((place.name, line), 0.0)
+            rows[place.name, line] = None if so_far is None or difference is None else so_far + difference
+    names = pa.schema([("host", pa.string()), ("line", pa.string()), ("count", pa.float64())])
+    return pa.Table.from_pylist([{"host": host, "line": line, "count": of} for (host, line), of in rows.items()], schema=names)

@@ -1,1 +1,1 @@
-"""What gives hosts away, of the instrument ``fingerprint``: nmap's report, HTTP answers, ICMP and ARP, the machine itself."""
+"""Signs that give hosts away, for the instrument ``fingerprint``: nmap's report, HTTP, ICMP and ARP, the machine itself."""

@@ -1,6 +1,6 @@
-"""What ``twinbed-probe fingerprint`` wrote as JSON: answers to HTTP requests, ICMP and ARP, and the machine's own facts.
+"""JSON of ``twinbed-probe fingerprint``: answers to HTTP requests, ICMP and ARP, and the machine's own facts.
 
-Limit: an answer was kept up to 64 KiB; a longer body's digest is of what was kept.
+Limit: an answer is kept up to 64 KiB; a longer body's digest is of the kept part.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from twinbed.model.json import Document, Json, loads
 from twinbed.readers.fingerprint.feature import Feature, moments, number, word
 
 STEP = 1024
-"""An IP identification that is ahead of the last by no more was counted up."""
+"""The largest step of an IP identification that counts up."""
 _DIGITS = 16
 
 
 def http(host: str, content: bytes) -> list[Feature]:
-    """Of each request: status, names of the header fields in their order and case, body. Raises ValueError."""
+    """Return of each request: status, names of the header fields in their order and case, body. Raises ValueError."""
     document = _document(content)
     features: list[Feature] = []
     for each in _list(document, "answers"):
@@ -33,7 +33,7 @@ def http(host: str, content: bytes) -> list[Feature]:
 
 
 def _answer(host: str, name: str, answer: bytes | None) -> Iterator[Feature]:
-    """An answer without a head (HTTP/0.9) is a body alone; no answer is null."""
+    """Yield an answer's features. One without a head (HTTP/0.9) is a body alone; no answer is null."""
     head, separator, body = (answer or b"").partition(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
     if answer and not head.startswith(b"HTTP/"):
@@ -50,7 +50,7 @@ def _answer(host: str, name: str, answer: bytes | None) -> Iterator[Feature]:
 
 
 def link(host: str, content: bytes) -> list[Feature]:
-    """Of ICMP and ARP. Raises ValueError."""
+    """Return features of ICMP and ARP. Raises ValueError."""
     document = _document(content)
     features: list[Feature] = []
     echoes = document.get("echoes")
@@ -77,12 +77,12 @@ def link(host: str, content: bytes) -> list[Feature]:
 
 
 def refused(content: bytes) -> list[str]:
-    """What was refused when a neighbour was asked."""
+    """Return the requests to a neighbour that were refused."""
     return [str(each) for each in _list(_document(content), "refused")]
 
 
 def identifications(ids: Sequence[float]) -> str | None:
-    """zero, same, increasing, random or mixed: what nine of ten do; null of fewer than two."""
+    """Return zero, same, increasing, random or mixed: the kind of nine of ten; None for fewer than two."""
     if len(ids) < 2:
         return None
     steps = [int(after - before) % 2**16 for before, after in pairwise(ids)]
@@ -94,7 +94,7 @@ def identifications(ids: Sequence[float]) -> str | None:
 
 
 def machine(host: str, content: bytes) -> list[Feature]:
-    """Of the host itself. Raises ValueError."""
+    """Return features of the host itself. Raises ValueError."""
     document = _document(content)
     hypervisor = document.get("cpuid_hypervisor")
     features = [number("host", host, "cpuid_hypervisor", float(hypervisor) if isinstance(hypervisor, bool) else None)]
@@ -121,7 +121,7 @@ def _count(words: Sequence[str] | None) -> float | None:
 
 
 def _most(values: Sequence[float]) -> float | None:
-    """The most frequent one, the first of those that are as frequent."""
+    """Return the most frequent value, the first of several."""
     return Counter(values).most_common(1)[0][0] if values else None
 
 

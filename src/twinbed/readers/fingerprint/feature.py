@@ -1,8 +1,8 @@
 """A row of the table ``fingerprints``: observer, host, feature, text, value, seen.
 
-observer is ``passive`` (of captures alone), ``active`` (of answers to what was asked) or ``host`` (of a program on it).  text
-is the value as text, value the number where it is one; both are null where it is missing.  seen is how many packets or probes
-it rests on.
+observer is ``passive`` (of captures alone), ``active`` (of answers to requests) or ``host`` (of a program on it).  text is the
+value as text, value the number of a numeric one.  Both are null where it is missing.  seen is the number of packets or probes
+behind it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def number(observer: Observer, host: str, name: str, value: float | None, seen: 
 
 
 def moments(observer: Observer, host: str, name: str, unit: str, values: Sequence[float]) -> Iterator[Feature]:
-    """Mean, standard deviation (n - 1), skewness and kurtosis (of a normal distribution 0 and 3); null of too few values."""
+    """Yield mean, standard deviation (n - 1), skewness and kurtosis (0 and 3 for normal values); null of too few values."""
     count = len(values)
     mean = sum(values) / count if count else None
     powers = [sum((value - mean) ** power for value in values) for power in (2, 3, 4)] if mean is not None else [0.0] * 3

@@ -1,8 +1,8 @@
 """nmap's XML report of one host (``-O -sV -vv -oX``) -> features.
 
-``nmap_os`` is the first of the systems that nmap names, with its accuracy in per cent; ``nmap_service`` what listens; the
-others are the lines of the fingerprint (nmap's book, chapter 8): each field of SEQ, and each other test as a whole.  The line
-SCAN is left out: it says when, where and whom nmap asked.
+``nmap_os`` is the first of the systems that nmap names, with its accuracy in per cent; ``nmap_service`` a service that listens.
+The others are the lines of the fingerprint (nmap's book, chapter 8): each field of SEQ, and each other test as a whole.  The
+line SCAN is left out: it has the time, place and target of the scan.
 
 Source: nmap.dtd 1.05.  Limit: XML that nmap did not end (it was cut off, or the time was up) raises ValueError.
 """
@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from twinbed.readers.fingerprint.feature import Feature, number, word
 
 PROBES = 16
-"""What nmap sends for one fingerprint: six SYNs, two echoes, ECN, T2 to T7, U1."""
+"""Packets that nmap sends for one fingerprint: six SYNs, two echoes, ECN, T2 to T7, U1."""
 MOST_BYTES = 4 * 2**20
 _TEST = re.compile(r"([A-Z][A-Z0-9]*)\(([^()]*)\)")
 _NUMBERS = frozenset({"SP", "GCD", "ISR"})
@@ -24,7 +24,7 @@ _NUMBERS = frozenset({"SP", "GCD", "ISR"})
 
 
 def read(host: str, report: bytes) -> list[Feature]:
-    """``host`` is the one that was asked. Raises ValueError for what is no such report."""
+    """Return the features of a report on ``host``. Raises ValueError for anything else."""
     return list(_features(host, _root(report)))
 
 
@@ -59,16 +59,20 @@ def _features(host: str, root: ElementTree.Element) -> Iterator[Feature]:
             yield word("active", host, "nmap_service", " ".join(each for each in known if each))
     yield from _tests(host, about)
     for element, name in (("tcpsequence", "difficulty"), ("ipidsequence", "class"), ("tcptssequence", "class")):
-        found = about.find(element)
-        yield word("active", host, f"nmap_{element}", None if found is None else found.get(name), 6)
+        sequence = about.find(element)
+        yield word("active", host, f"nmap_{element}", None if sequence is None else sequence.get(name), 6)
     distance = about.find("distance")
     yield number("active", host, "nmap_hops", None if distance is None else float(distance.get("value", "nan")))
 
 
 def _tests(host: str, about: ElementTree.Element) -> Iterator[Feature]:
-    found = about.find("os/osfingerprint")
+    fingerprint = about.find("os/osfingerprint")
     # The text is in lines of 70 characters that begin with OS:.
-    text = "" if found is None else "".join(line.removeprefix("OS:") for line in found.get("fingerprint", "").splitlines())
+    text = (
+        ""
+        if fingerprint is None
+        else "".join(line.removeprefix("OS:") for line in fingerprint.get("fingerprint", "").splitlines())
+    )
     for name, fields in _TEST.findall(text):
         if name == "SEQ":
             yield from _sequence(host, fields)

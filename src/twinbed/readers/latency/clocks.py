@@ -1,4 +1,4 @@
-"""How a client's and its server's clock stand to each other, and what of the delays can be believed for it."""
+"""The relation of a client's and its server's clock, and the delays that it allows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twinbed.readers.latency.probes import MISSING, Flags, Numbers, Pair, differ
 from twinbed.statistics.two_clocks import Straight, contradictions, level_shifts, straight
 
 LEAST_STEP_S = 1e-4
-"""Of a clock; smaller ones are not told from the time between two readings of a busy host."""
+"""The least step of a clock. A smaller one looks like the time between two readings of a busy host."""
 BOUNDS_WINDOW_S = 1.0
 MOST_DRIFT = 1e-3
 """Between two clocks: Linux adjusts a clock by at most 500 ppm (MAXFREQ), and so two by twice that."""
@@ -34,20 +34,20 @@ class Clocks:
 
     shared: bool
     max_error_s: float | None
-    """What the kernels say that both clocks are off at most, together; None where one is not synchronised."""
+    """The largest error of both clocks together, by their kernels; None where one is not synchronised."""
     line: Straight | None
-    """Of the clocks that delays are computed by."""
+    """The line of the clocks by which delays are computed."""
     offset_s: float | None
     steps: tuple[Step, ...]
 
     @property
     def drift(self) -> float | None:
-        """Seconds a second; None where the run is too short to say more of it than is known of any clock."""
+        """Return the drift in seconds a second; None where the run is too short to narrow it down."""
         line = self.line
         return line.drift if line and line.drift_low > -MOST_DRIFT and line.drift_high < MOST_DRIFT else None
 
     def agree(self, least_delay_s: float) -> bool:
-        """Whether the wall clocks' difference of two stamps is a one-way delay, the least of which is given."""
+        """Return whether differences of the wall clocks' stamps are one-way delays. The least of them is given."""
         if self.steps:
             return False
         return self.shared or (self.max_error_s is not None and self.max_error_s < least_delay_s)
@@ -72,14 +72,14 @@ def relate(pair: Pair, client: HostClock | None, server: HostClock | None) -> Cl
 
 
 def _base(pair: Pair) -> int:
-    """A whole number of nanoseconds near the clocks' difference, so that what is left is small."""
+    """Return a whole number of nanoseconds near the clocks' difference, so that the rest is small."""
     sent, received = pair.steady.ends(CLIENT_TO_SERVER)
     there = (sent != MISSING) & (received != MISSING)
     return int((received[there] - sent[there]).min()) if there.any() else 0
 
 
 def raw_s(pair: Pair, way: str, base: int | None = None) -> Numbers:
-    """Received less sent by the two hosts' own clocks: the delay, and a part that only drift changes. NaN where it was lost."""
+    """Return received less sent by the hosts' own clocks: the delay, and a part that only drift changes. NaN where lost."""
     base = _base(pair) if base is None else base
     sent, received = pair.steady.ends(way)
     return difference_s(received, sent, base if way == CLIENT_TO_SERVER else -base)
@@ -91,7 +91,7 @@ def _offset_s(pair: Pair, line: Straight, base: int) -> float:
 
 
 def _wall_ahead(pair: Pair) -> int:
-    """How much farther apart the wall clocks are than the steady ones, server less client, nanoseconds."""
+    """Return how much farther apart the wall clocks are than the steady ones, server less client, in nanoseconds."""
     if pair.monotonic is None:
         return 0
     there = pair.wall.server_received != MISSING
@@ -115,16 +115,15 @@ def _steps(
         (pair.server, pair.wall.server_received, pair.monotonic.server_received),
     )
     for host, wall, monotonic in ends:
-        there_ = wall != MISSING
-        ahead = (wall - monotonic)[there_]
+        stamped = wall != MISSING
+        ahead = (wall - monotonic)[stamped]
         levels = (ahead - ahead[0]) / 1e9 if len(ahead) else np.empty(0)
-        at_s = there_at[there_]
+        at_s = there_at[stamped]
         yield from (Step(host, float(at_s[index]), by_s) for index, by_s in level_shifts(levels, LEAST_STEP_S))
 
 
 def unskewed_s(pair: Pair, way: str, clocks: Clocks) -> Numbers:
-    """Delays up to a constant: without the part that the clocks' drift adds, where there provably is one. Clocks of one
-    kernel have none."""
+    """Return delays up to a constant, without a proven drift of the clocks. Clocks of one kernel have none."""
     raw = raw_s(pair, way)
     if clocks.shared or clocks.line is None or not clocks.line.drifts:
         return raw
@@ -133,7 +132,7 @@ def unskewed_s(pair: Pair, way: str, clocks: Clocks) -> Numbers:
 
 
 def absolute_s(pair: Pair, way: str, clocks: Clocks) -> Numbers | None:
-    """One-way delays; None unless the clocks agree."""
+    """Return one-way delays; None unless the clocks agree."""
     ends = {each: pair.wall.ends(each) for each in WAYS}
     delays = {each: difference_s(received, sent) for each, (sent, received) in ends.items()}
     if not all((~np.isnan(each)).any() for each in delays.values()):
@@ -151,7 +150,7 @@ def cautions(pair: Pair, clocks: Clocks) -> Iterator[Caution]:
 
 def _why(clocks: Clocks) -> str:
     if clocks.shared:
-        return "they share a clock, yet delays are not above 0"
+        return "they share a clock, but delays are not above 0"
     apart = "" if clocks.offset_s is None else f", {clocks.offset_s:+.3g} s apart"
     if clocks.max_error_s is None:
         return f"different kernels, not both synchronised{apart}"

@@ -1,13 +1,13 @@
-"""What the instrument and its readers both know of probes: their two ways, the names of their files, the fewest of a window.
+"""Names that the instrument and its readers share: directions, files, and the fewest probes of a window.
 
-Nothing is imported here: what starts programs needs these names, and none of what reads the files.
+Nothing is imported here: the code that starts programs needs these names without the code that reads files.
 """
 
 from __future__ import annotations
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = WAYS = ("client_to_server", "server_to_client")
 LEAST = 20
-"""Probes that a window needs: of fewer the 95th percentile is little else than the largest."""
+"""Probes that a window needs: with fewer the 95th percentile is little else than the largest."""
 
 
 def of_irtt(server: str) -> str:

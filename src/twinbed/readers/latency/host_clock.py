@@ -1,7 +1,7 @@
-"""What each host says of its own clock: whose kernel's it is, and whether it is synchronised.
+"""Each host's own clock: which kernel's it is, and whether it is synchronised.
 
 ``twinbed-probe clock`` writes it, once when it starts and once when it ends.  Hosts with the same boot id run on one kernel and
-share its clocks; of others only what their kernels say of synchronisation (adjtimex(2)) is known.
+share its clocks; for others only their kernels' synchronisation (adjtimex(2)) is known.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ ARTIFACT = "clock.json"
 
 @dataclass(frozen=True, slots=True)
 class HostClock:
-    """``max_error_s`` is the largest that the kernel gave; None where it never or no longer said that it is synchronised."""
+    """``max_error_s`` is the largest that the kernel gave; None where the clock was not synchronised all the time."""
 
     boot_id: str | None
     max_error_s: float | None
 
 
 def read(file: Path) -> HostClock | None:
-    """None where there is nothing to read, or it was cut off."""
+    """Read a file; None where there is nothing to read, or it was cut off."""
     try:
         readings = [_reading(document(parsed(line))) for line in file.read_bytes().splitlines()]
     except (OSError, *WRONG):
@@ -35,6 +35,6 @@ def read(file: Path) -> HostClock | None:
 
 
 def _reading(data: Document) -> tuple[str | None, float | None]:
-    """Which boot it was, and how far off a synchronised clock may be; None of one that is not."""
+    """Return the boot id, and the largest error of a clock, which is None where it is not synchronised."""
     error_s = value_of(data, "max_error_s", optional(number))
     return value_of(data, "boot_id", optional(text)), error_s if data.get("synchronised") is True else None

@@ -30,43 +30,43 @@ from twinbed.readers.latency.probes import (
 
 _WAITED = 3
 _SHOWN = 300
-"""Characters of what a client that broke off wrote to its error output."""
+"""Characters of the error output of a client that broke off."""
 _FATES = {
     b"false": (ARRIVED, ARRIVED),
     b"true_up": (LOST, ABSENT),
     b"true_down": (ARRIVED, LOST),
     b"true": (UNKNOWN, UNKNOWN),
 }
-"""irtt's ``lost``, and what became of the probe there and back."""
+"""irtt's ``lost`` -> the probe's fate there and back."""
 _TIMES = rb'\{(?:\s*"wall":\s*(\d+),\s*"monotonic":\s*(\d+)\s*)?\}'
 _BOTH = rb'\{\s*"receive":\s*' + _TIMES + rb',\s*"send":\s*' + _TIMES + rb"\s*\}"
 _TRIP = re.compile(
     rb'"seqno":\s*(\d+),\s*"lost":\s*"(\w+)",\s*"timestamps":\s*\{\s*"client":\s*' + _BOTH + rb',\s*"server":\s*' + _BOTH
 )
 _WITHOUT_TRIPS = re.compile(rb'("round_trips":\s*)\[.*\](\s*\}\s*)\Z', re.DOTALL)
-"""Probes are by far the most of it: read by an expression they take a third of the time that JSON takes. An expression that
-does not fit is an error, never a probe less."""
+"""Most of the file is probes: an expression reads them in a third of JSON's time. Where the expression does not fit, that is
+an error, never a missing probe."""
 
 
 def read(file: Path) -> Pair:
-    """Raises OSError, ValueError or LookupError where the file is not what irtt writes, or was cut off."""
+    """Read a file. Raises OSError, ValueError or LookupError where it is not irtt's, or was cut off."""
     server = file.name.removeprefix("irtt-").removesuffix(".json")
     try:
         return parsed(file.read_bytes(), f"{file.name} of {file.parent.name}", file.parent.name, server)
     except (ValueError, LookupError) as error:
-        said = file.with_name(f"{file.name}.out.err")
-        if not said.exists():
+        errors = file.with_name(f"{file.name}.out.err")
+        if not errors.exists():
             raise
-        why = " ".join(said.read_text(errors="replace")[:_SHOWN].split())
+        why = " ".join(errors.read_text(errors="replace")[:_SHOWN].split())
         raise ValueError(f"{error}; irtt wrote: {why}") from None
 
 
 def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
-    """``where`` is how messages name the text. Raises ValueError or LookupError, OverflowError for what no clock shows."""
+    """Read a text, which messages call ``where``. Raises ValueError, LookupError, or OverflowError for impossible times."""
     try:
         report = loads(_WITHOUT_TRIPS.sub(rb"\1[]\2", text))
     except ValueError as error:
-        raise ValueError(f"{where}: not the JSON of a client that ended in order: {error}") from None
+        raise ValueError(f"{where}: is not the JSON of a client that ended normally: {error}") from None
     broken = {name: cause for name in ("send_err", "receive_err") if (cause := _cause(report.get(name))) is not None}
     if broken:
         raise ValueError(f"{where}: the client broke off: {broken}")
@@ -91,8 +91,10 @@ def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
 
 
 def _cause(error: object) -> object:
-    """irtt's own code, or the system's errno of a socket; None where there is no error, or the last probe met a server that had
-    ended already: it was told to just after the client, and one that ends earlier fails the run."""
+    """Return irtt's own code, or the system's errno of a socket; None without an error.
+
+    A refused last probe is no error: the server is ended just after the client, and one that ends earlier fails the run.
+    """
     if not error:
         return None
     inner = error.get("Err") if isinstance(error, dict) else None
@@ -103,13 +105,13 @@ def _cause(error: object) -> object:
 
 
 def _stamps(columns: Sequence[Integers]) -> Stamps:
-    """In irtt's order."""
+    """Return stamps of columns in irtt's order."""
     client_received, client_sent, server_received, server_sent = columns
     return Stamps(client_sent, server_received, server_sent, client_received)
 
 
 def _settled(stamps: Stamps, duration_ns: int) -> Flags:
-    """Whether each had the time to come back before the client's end."""
+    """Return whether each probe had the time to come back before the client's end."""
     back = stamps.client_received != MISSING
     longest = int((stamps.client_received - stamps.client_sent)[back].max()) if back.any() else 0
     settled: Flags = stamps.client_sent <= stamps.client_sent[0] + duration_ns - _WAITED * longest

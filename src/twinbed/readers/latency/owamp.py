@@ -27,7 +27,7 @@ _S_FROM_1900_TO_1970 = 2_208_988_800
 
 
 def read(file: Path) -> Pair:
-    """From the client-to-server file and the other beside it. Raises OSError or ValueError where one cannot be read."""
+    """Read the client-to-server file and the other direction's. Raises OSError or ValueError where one cannot be read."""
     server = file.name.removeprefix("owping-").removesuffix(f".{CLIENT_TO_SERVER}.txt")
     went, twice = _records(file)
     came, again = _records(file.with_name(of_owping(server, SERVER_TO_CLIENT)))
@@ -58,12 +58,12 @@ def _fate(records: Integers) -> Integers:
 
 
 def _records(file: Path) -> tuple[Integers, int]:
-    """(sequence, sent, received) of each packet in the order sent, the first of those that came twice; and how many did."""
+    """Return (sequence, sent, received) of each packet in the order sent, and how many packets came twice."""
     where = f"{file.name} of {file.parent.name}"
     first_of: dict[int, tuple[int, int, int]] = {}
     lines = [line.split() for line in file.read_text(errors="replace").splitlines() if line.strip()]
     if not lines:
-        raise ValueError(f"{where}: no records; owping says nothing where it fails")
+        raise ValueError(f"{where}: has no records; owping prints none where it fails")
     for number, line in enumerate(lines, start=1):
         read = record(line)
         if read is None:
@@ -74,7 +74,7 @@ def _records(file: Path) -> tuple[Integers, int]:
 
 
 def record(words: Sequence[str]) -> tuple[int, int, int] | None:
-    """(sequence, sent, received) of a line of ``owping -R``, in nanoseconds since 1970; None where it is none."""
+    """Return (sequence, sent, received) of a line of ``owping -R``, in nanoseconds since 1970; None for any other line."""
     if len(words) != _FIELDS or not all(words[at].isdecimal() for at in (0, 1, 4)):
         return None
     sent, received = int(words[1]), int(words[4])
@@ -82,5 +82,5 @@ def record(words: Sequence[str]) -> tuple[int, int, int] | None:
 
 
 def _since_1970(time: int) -> int:
-    """Nanoseconds, rounded."""
+    """Return nanoseconds, rounded."""
     return (time * 10**9 + 2**31 >> 32) - _S_FROM_1900_TO_1970 * 10**9

@@ -1,7 +1,7 @@
 """One pair's probes: when each was sent and received at both ends, and what was lost.
 
 Stamps are whole nanoseconds: by the wall clocks since 1970, by the monotonic clocks since any time of each program's own.
-What is missing is MISSING in arrays of stamps and NaN in arrays of seconds.
+A missing number is MISSING in arrays of stamps and NaN in arrays of seconds.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from twinbed.readers.latency.files import CLIENT_TO_SERVER
 
 MISSING = np.iinfo(np.int64).min
 ARRIVED, LOST, UNKNOWN, ABSENT = range(4)
-"""What became of a probe on its way; unknown: it did not come back, and nothing says where it was lost; absent: it was never
-sent that way."""
+"""The fate of a probe in one direction. UNKNOWN: it did not come back, and nothing shows where it was lost. ABSENT: it was
+never sent that way."""
 
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ class Stamps:
     client_received: Integers
 
     def ends(self, way: str) -> tuple[Integers, Integers]:
-        """(sent, received)"""
+        """Return (sent, received)."""
         if way == CLIENT_TO_SERVER:
             return self.client_sent, self.server_received
         return self.server_sent, self.client_received
@@ -48,16 +48,16 @@ class Pair:
     sequence: Integers
     wall: Stamps
     monotonic: Stamps | None
-    """None where a tool does not say."""
+    """None where a tool has none."""
     fate: dict[str, Integers]
-    """Way -> ARRIVED, LOST, UNKNOWN or ABSENT, of each probe."""
+    """Direction -> ARRIVED, LOST, UNKNOWN or ABSENT, of each probe."""
     settled: Flags
-    """Probes that had the time to come back: of others it is not known whether they were lost."""
+    """Probes that had the time to come back; it is unknown whether others were lost."""
     duplicates: int | None
 
     @property
     def steady(self) -> Stamps:
-        """Stamps that no step of a clock disturbs, where there are any."""
+        """Return stamps that no step of a clock disturbs, where there are any."""
         return self.monotonic or self.wall
 
     @property
@@ -68,7 +68,7 @@ class Pair:
         )
 
     def at_s(self, way: str) -> Numbers:
-        """When probes passed the client, by its clock, from its first stamp on."""
+        """Return when probes passed the client, by its clock, from its first stamp on."""
         stamps = self.steady
         passed = stamps.client_sent if way == CLIENT_TO_SERVER else stamps.client_received
         return difference_s(passed, self.begin)
@@ -79,7 +79,7 @@ class Pair:
         return min(int(np.min(each[each != MISSING])) for each in (stamps.client_sent, stamps.client_received) if _any(each))
 
     def loss(self, way: str) -> tuple[int, int] | None:
-        """(lost, sent) of the judged probes that way; None where it is not known of one of them."""
+        """Return (lost, sent) of the judged probes in a direction; None where the fate of one is unknown."""
         fate = self.fate[way][self.settled]
         fate = fate[fate != ABSENT]
         if (fate == UNKNOWN).any():
@@ -96,7 +96,7 @@ class Pair:
 
     @property
     def whole_loss(self) -> tuple[int, int]:
-        """(lost, sent) of the judged probes, wherever they were lost."""
+        """Return (lost, sent) of the judged probes, wherever they were lost."""
         lost = self._lost[self.settled]
         return int(lost.sum()), len(lost)
 
@@ -106,7 +106,7 @@ class Pair:
         return lost
 
     def reordered(self, way: str) -> int:
-        """Probes that were overtaken by one that was sent later."""
+        """Count the probes that a later one overtook."""
         sent, received = self.steady.ends(way)
         there = (sent != MISSING) & (received != MISSING)
         order = np.lexsort((sent[there], received[there]))
@@ -119,6 +119,6 @@ def _any(stamps: Integers) -> bool:
 
 
 def difference_s(later: Integers, earlier: Integers | int, less: int = 0) -> Numbers:
-    """Seconds between stamps, less some nanoseconds; subtracted as integers, so that nothing of a nanosecond is lost."""
+    """Return seconds between stamps, less some nanoseconds; subtracted as integers, so that no nanosecond is lost."""
     there = (later != MISSING) & (earlier != MISSING)
     return np.where(there, (np.where(there, later, 0) - np.where(there, earlier, 0) - less) / 1e9, np.nan)

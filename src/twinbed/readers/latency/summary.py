@@ -1,4 +1,7 @@
-"""What pairs' probes come to: values, and the tables ``probes``, ``delay_windows`` and ``clocks``."""
+"""Values of pairs' probes, and the tables ``probes``, ``delay_windows`` and ``clocks``.
+
+Jitter is owping's: in each window the 95th percentile of the delay's variation less the median.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,66 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
+import numpy.typing as npt
 
 from twinbed.metrics.latency import METRICS, value
 from twinbed.metrics.metric import Value
 from twinbed.readers.latency.clocks import Clocks, absolute_s, unskewed_s
-from twinbed.readers.latency.files import WAYS
+from twinbed.readers.latency.files import LEAST, WAYS
 from twinbed.readers.latency.probes import ABSENT, LOST, MISSING, UNKNOWN, Integers, Numbers, Pair
-from twinbed.readers.latency.windows import Windows, windows
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """One row a window in which at least one probe arrived; quantiles of too few probes are NaN."""
+
+    index: Integers
+    arrived: Integers
+    median_s: Numbers
+    p95_s: Numbers
+
+    @property
+    def jitter_s(self) -> Numbers:
+        jitter: Numbers = self.p95_s - self.median_s
+        return jitter
+
+
+def windows(at_s: Numbers, delay_s: Numbers, window_s: float) -> Windows:
+    """Divide probes by the time at which they passed the client. Delays may hold any constant; NaN is a lost probe."""
+    there = ~(np.isnan(at_s) | np.isnan(delay_s))
+    number = np.floor(at_s[there] / window_s).astype(np.int64)
+    order = np.lexsort((delay_s[there], number))
+    ordered = delay_s[there][order]
+    index, first, arrived = np.unique(number[order], return_index=True, return_counts=True)
+    return Windows(
+        index=index,
+        arrived=arrived,
+        median_s=_window_quantile(ordered, first, arrived, 0.5),
+        p95_s=_window_quantile(ordered, first, arrived, 0.95),
+    )
+
+
+def _window_quantile(ordered: Numbers, first: npt.NDArray[np.intp], count: npt.NDArray[np.intp], share: float) -> Numbers:
+    """Return a quantile of each run of sorted values, interpolated (type 7 of Hyndman and Fan 1996)."""
+    if not len(count):
+        return np.empty(0)
+    position = (count - 1) * share
+    below = np.floor(position).astype(np.int64)
+    above = np.minimum(below + 1, count - 1)
+    low, high = ordered[first + below], ordered[first + above]
+    quantiles: Numbers = np.where(count >= LEAST, low + (position - below) * (high - low), np.nan)
+    return quantiles
+
 
 PPM = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class PairSummary:
-    """A pair with what its clocks allow to be said."""
+    """A pair, with the delays that its clocks allow."""
 
     pair: Pair
     clocks: Clocks
@@ -43,7 +89,7 @@ def summarise(pair: Pair, clocks: Clocks, window_s: float) -> PairSummary:
 
 
 def values(pairs: Sequence[PairSummary], host: str) -> Iterator[Value]:
-    """Of several pairs together, or of one. Means over windows are over all pairs' windows."""
+    """Yield the values of several pairs together, or of one. Means over windows are over all pairs' windows."""
     yield from _round_trip(np.concatenate([each.pair.rtt_s for each in pairs]), host)
     yield from _jitter(pairs, host, WAYS, "")
     for way in WAYS:
@@ -60,7 +106,7 @@ def values(pairs: Sequence[PairSummary], host: str) -> Iterator[Value]:
 
 
 def nothing() -> list[Value]:
-    """Of a run whose pairs cannot all be read: every value is null."""
+    """Return null for every value, for a run whose pairs cannot all be read."""
     return [Value(metric.name, None, metric.unit) for metric in METRICS]
 
 
@@ -74,46 +120,46 @@ def clock_values(of_pair: PairSummary) -> Iterator[Value]:
 
 def _round_trip(rtt_s: Numbers, host: str) -> Iterator[Value]:
     there = rtt_s[~np.isnan(rtt_s)]
-    yield value("probe_rtt_mean", _of(there, np.mean), host)
-    yield value("probe_rtt_median", _of(there, np.median), host)
+    yield value("probe_rtt_mean", _applied(there, np.mean), host)
+    yield value("probe_rtt_median", _applied(there, np.median), host)
     yield value("probe_rtt_p95", _quantile(there, 0.95), host)
-    yield value("probe_rtt_max", _of(there, np.max), host)
+    yield value("probe_rtt_max", _applied(there, np.max), host)
 
 
 def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[Value]:
-    """Null unless the clocks of every pair agree."""
+    """Yield one-way delays; null unless the clocks of every pair agree."""
     known = [each for each in delays if each is not None]
     joined = np.concatenate(known) if len(known) == len(delays) else np.empty(0)
     there = joined[~np.isnan(joined)]
-    yield value("one_way_delay_min", _of(there, np.min), host, way)
-    yield value("one_way_delay_mean", _of(there, np.mean), host, way)
-    yield value("one_way_delay_median", _of(there, np.median), host, way)
+    yield value("one_way_delay_min", _applied(there, np.min), host, way)
+    yield value("one_way_delay_mean", _applied(there, np.mean), host, way)
+    yield value("one_way_delay_median", _applied(there, np.median), host, way)
     yield value("one_way_delay_p95", _quantile(there, 0.95), host, way)
-    yield value("one_way_delay_max", _of(there, np.max), host, way)
+    yield value("one_way_delay_max", _applied(there, np.max), host, way)
 
 
 def _jitter(pairs: Sequence[PairSummary], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
     jitter = np.concatenate([each.windows[way].jitter_s for each in pairs for way in ways])
     jitter = jitter[~np.isnan(jitter)]
-    yield value("jitter", _of(jitter, np.mean), host, direction)
-    yield value("jitter_max", _of(jitter, np.max), host, direction)
+    yield value("jitter", _applied(jitter, np.mean), host, direction)
+    yield value("jitter_max", _applied(jitter, np.max), host, direction)
 
 
 def _variation(pairs: Sequence[PairSummary], host: str, way: str) -> Iterator[Value]:
     above = np.concatenate([_above_least(each.unskewed[way]) for each in pairs])
     yield value("delay_variation_p95", _quantile(above, 0.95), host, way)
     successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in pairs])
-    yield value("ipdv", _of(successive[~np.isnan(successive)], np.mean), host, way)
+    yield value("ipdv", _applied(successive[~np.isnan(successive)], np.mean), host, way)
 
 
 def _above_least(delays: Numbers) -> Numbers:
-    """PDV (RFC 5481, 4.2): what each delay is above the least of its pair."""
+    """Return PDV (RFC 5481, 4.2): each delay less the least of its pair."""
     there = delays[~np.isnan(delays)]
     least: Numbers = there - there.min() if len(there) else there
     return least
 
 
-def _of(numbers: Numbers, what: Callable[[Numbers], SupportsFloat]) -> float | None:
+def _applied(numbers: Numbers, what: Callable[[Numbers], SupportsFloat]) -> float | None:
     return float(what(numbers)) if len(numbers) else None
 
 
@@ -133,7 +179,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def probes_table(of_pair: PairSummary) -> pa.Table:
-    """A row a probe. Stamps are wall clock nanoseconds since 1970 of the host where it was; null: not known, or lost."""
+    """Return a row a probe. Stamps are wall clock nanoseconds since 1970 of the host where it was; null: unknown, or lost."""
     import pyarrow as pa
 
     pair = of_pair.pair
@@ -157,7 +203,7 @@ def probes_table(of_pair: PairSummary) -> pa.Table:
 
 
 def windows_table(of_pair: PairSummary, window_s: float) -> pa.Table:
-    """A row a window and direction. Variations are above the direction's least delay of the run."""
+    """Return a row a window and direction. Variations are above the direction's least delay of the run."""
     import pyarrow as pa
 
     parts = []

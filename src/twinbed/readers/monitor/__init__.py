@@ -1,1 +1,1 @@
-"""What a security monitor would make of a link's capture: its connections by class, and what engines wrote of it."""
+"""A link's capture as a security monitor sees it: its connections by class, and the logs of engines."""

@@ -1,8 +1,8 @@
-"""What a connection that is not the workload's is of: rules that are data, the first that fits holds.
+"""The class of a connection that is not the workload's: rules as data, of which the first that fits holds.
 
-Ports are those of IANA's service name registry; types of ICMPv6 those of RFC 4861 (133 to 137), RFC 2710 and RFC 3810 (130 to
-132, 143), which hosts send when a link comes up; the lab's own ports are where instruments and loads declare them.  States are
-the connection log's (docs/connections.md).  ARP has no connections: its frames are counted, in the class of neighbour
+Ports are those of IANA's service name registry.  Types of ICMPv6 are those of RFC 4861 (133 to 137), RFC 2710 and RFC 3810 (130
+to 132, 143), which hosts send when a link comes up.  Instruments and loads declare the lab's own ports.  States are the
+connection log's (docs/connections.md).  ARP has no connections: its frames are counted, in the class of neighbour
 discovery.
 """
 
@@ -20,21 +20,21 @@ NEIGHBOURS = "ARP/ND"
 DHCP, MDNS, NTP, MANAGEMENT = "DHCP", "mDNS", "NTP", "management"
 INSTRUMENT, PROBE, ERROR, UNKNOWN = "instrument", "probe", "ICMP error", "unknown"
 CLASSES = (NEIGHBOURS, DHCP, MDNS, NTP, MANAGEMENT, INSTRUMENT, RETRY, PROBE, ERROR, UNKNOWN)
-"""Every class of what is not the workload's."""
+"""Every class of connections that are not the workload's."""
 
 ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
 UNESTABLISHED = frozenset({"S0", "REJ", "RSTOS0", "RSTRH", "SH", "SHR"})
-"""States of connections that never came to be."""
+"""States of connections that were never established."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which connections are of a class."""
+    """The connections of a class."""
 
     name: str
     ip_protocol: int
     ports: Set[int] | None = None
-    """The responder's; of ICMP the message's type, which is the originator's. None: any."""
+    """The responder's ports; for ICMP the message's type, which is the originator's. None: any."""
     states: Set[str] | None = None
     """None: any."""
 
@@ -63,14 +63,17 @@ RULES: Sequence[Rule] = (
 
 
 def class_of(row: Mapping[str, object], services: Sequence[Service]) -> str:
-    """The class of a row of a connection log. A connection to a service of the workload is the workload's, or a retry where it
-    never came to be; what fits no rule is unknown."""
+    """Return the class of a row of a connection log.
+
+    A connection to a service of the workload is the workload's, or a retry where it was never established.  A row that fits no
+    rule is unknown.
+    """
     ip_protocol, state = row["ip_protocol"], row["state"]
     originator, responder = row["originator_port"], row["responder_port"]
     assert isinstance(ip_protocol, int) and isinstance(state, str)
     assert isinstance(originator, int) and isinstance(responder, int)
     if any(row["protocol"] == each.protocol and each.port in (None, responder) for each in services):
         return RETRY if ip_protocol == TCP and state in UNESTABLISHED else WORKLOAD
-    # The other one is a code where no answer is defined.
+    # The other port is a code where no answer is defined.
     port = originator if ip_protocol in (ICMP, ICMPV6) else responder
     return next((rule.name for rule in RULES if rule.fits(ip_protocol, port, state)), UNKNOWN)

@@ -1,8 +1,8 @@
 """Suricata's eve.json, an object a line: its alerts, and its flow records as connections.
 
-A flow that Suricata calls ``new`` never came to be (S0 of a connection log); the others count as established (SF), since their
-states and reasons (closed, timeout, forced at the end of a file) tell no more of how they ended.  Other kinds of events are
-counted only.
+A flow that Suricata calls ``new`` was never established (S0 of a connection log).  The others count as established (SF): their
+states and reasons (closed, timeout, forced at the end of a file) do not show how they ended.  Other kinds of events are only
+counted.
 Source: https://docs.suricata.io/en/suricata-7.0.10/output/eve/eve-json-format.html.
 """
 
@@ -22,10 +22,10 @@ KNOWN = "event_type"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What an alert is of."""
+    """The signature of an alert."""
 
     generator: int
-    """``gid``: 1 of rules."""
+    """``gid``: 1 for rules."""
     id: int
     text: str
     category: str
@@ -33,30 +33,30 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class UnreadLine:
     line: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Eve:
-    """What a file holds. ``flaws`` are lines that are no event; a file that was cut off ends with one."""
+    """The content of a file. ``unread`` are lines that are no event; a file that was cut off ends with one."""
 
     alerts: Mapping[Signature, int]
     connections: Sequence[Connection]
     events: Mapping[str, int] = field(default_factory=dict)
     """Kind -> number."""
-    flaws: Sequence[Flaw] = ()
+    unread: Sequence[UnreadLine] = ()
     began_s: float | None = None
     """The earliest time in it."""
 
 
 def read(text: str) -> Eve:
-    """Never raises: what cannot be read is a flaw with its line."""
+    """Read a file without raising: a line that cannot be read is in ``unread``."""
     alerts: Counter[Signature] = Counter()
     connections: list[Connection] = []
     events: Counter[str] = Counter()
-    flaws: list[Flaw] = []
+    unread: list[UnreadLine] = []
     times: list[float] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -72,11 +72,11 @@ def read(text: str) -> Eve:
                 connections.append(_connection(event))
             events[kind] += 1
         except (ValueError, LookupError, TypeError, RecursionError) as error:
-            flaws.append(Flaw(number, f"no event of Suricata's ({_why(error)}): {line[:60]!r}"))
+            unread.append(UnreadLine(number, f"no event of Suricata's ({_why(error)}): {line[:60]!r}"))
             continue
         if (moment := _seconds(event.get("timestamp"))) is not None:
             times.append(moment)
-    return Eve(alerts, connections, events, flaws, min(times, default=None))
+    return Eve(alerts, connections, events, unread, min(times, default=None))
 
 
 def _why(error: Exception) -> str:
@@ -88,11 +88,11 @@ def _why(error: Exception) -> str:
 def _signature(alert: Mapping[str, object]) -> Signature:
     severity = alert.get("severity")
     return Signature(
-        _whole(alert["gid"]),
-        _whole(alert["signature_id"]),
+        _count(alert["gid"]),
+        _count(alert["signature_id"]),
         str(alert.get("signature", "")),
         str(alert.get("category", "")),
-        None if severity is None else _whole(severity),
+        None if severity is None else _count(severity),
     )
 
 
@@ -109,15 +109,15 @@ def _connection(event: Mapping[str, object]) -> Connection:
         "protocol": "icmp" if protocol == "ipv6-icmp" else protocol,
         "ip_protocol": ip_protocol,
         "originator_address": str(event["src_ip"]),
-        "originator_port": _whole(event.get("src_port", event.get("icmp_type", 0))),
+        "originator_port": _count(event.get("src_port", event.get("icmp_type", 0))),
         "responder_address": str(event["dest_ip"]),
-        "responder_port": _whole(event.get("dest_port", event.get("icmp_code", 0))),
+        "responder_port": _count(event.get("dest_port", event.get("icmp_code", 0))),
         "state": "S0" if flow.get("state") == "new" else "SF",
-        "packets": _whole(flow["pkts_toserver"]) + _whole(flow["pkts_toclient"]),
+        "packets": _count(flow["pkts_toserver"]) + _count(flow["pkts_toclient"]),
     }
 
 
-def _whole(value: object) -> int:
+def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise TypeError(f"{value!r:.40} is no count")
     return value

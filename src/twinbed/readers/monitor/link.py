@@ -28,7 +28,7 @@ class Monitored:
 
     @property
     def seconds(self) -> float | None:
-        """From the first packet to the last; None without two times."""
+        """Return the time from the first packet to the last; None without two times."""
         first, last = self.summary["first_ns"], self.summary["last_ns"]
         return None if first is None or last is None or last == first else (last - first) / 1e9
 
@@ -38,19 +38,19 @@ class Monitored:
 
     @property
     def other_frames(self) -> int:
-        """Neither ARP's nor of a protocol with connections."""
+        """Count frames that are neither ARP's nor of a protocol with connections."""
         return sum(self.summary["not_ip"].values()) - self.arp_frames + sum(self.summary["skipped"].values())
 
 
 def read(path: Path, link: str) -> Monitored:
-    """Raises OSError or ValueError where the capture cannot be read at all."""
+    """Read a capture. Raises OSError or ValueError where it cannot be read at all."""
     ignoring, summary = _core.connection_log([path], ignore_checksums=True)
     strict, _ = _core.connection_log([path], unfinished_are_bad=True)
     return Monitored(link, ignoring, strict, summary)
 
 
 def values(monitored: Sequence[Monitored], host: str) -> Iterator[Value]:
-    """What some links come to, together."""
+    """Yield the values of some links together."""
     yield value("monitored_connections", sum(each.ignoring.num_rows for each in monitored), host)
     yield value("strict_connections", sum(each.strict.num_rows for each in monitored), host)
     lost = sum(_complete(each.ignoring) - _complete(each.strict) for each in monitored)

@@ -22,19 +22,19 @@ Connection = Mapping[str, str | int | float | None]
 
 
 def of_log(link: str, checksums: str, log: pa.Table) -> pa.Table:
-    """Of the table that the core's own log is."""
+    """Return rows of the core's own log."""
     import pyarrow.compute as pc
 
     packets = pc.add(log["originator_packets"], log["responder_packets"])
     columns = ["start_s", "protocol", "ip_protocol", *ENDS, "state"]
-    return _of(link, TWINBED, checksums, log.select(columns).append_column("packets", packets).cast(_schema()))
+    return _labelled(link, TWINBED, checksums, log.select(columns).append_column("packets", packets).cast(_schema()))
 
 
 def of_rows(link: str, observer: str, checksums: str, rows: Sequence[Connection]) -> pa.Table:
-    """Of what an engine wrote."""
+    """Return rows of an engine's output."""
     import pyarrow as pa
 
-    return _of(link, observer, checksums, pa.Table.from_pylist(list(rows), schema=_schema()))
+    return _labelled(link, observer, checksums, pa.Table.from_pylist(list(rows), schema=_schema()))
 
 
 def _schema() -> pa.Schema:
@@ -53,7 +53,7 @@ def _schema() -> pa.Schema:
     )
 
 
-def _of(link: str, observer: str, checksums: str, rows: pa.Table) -> pa.Table:
+def _labelled(link: str, observer: str, checksums: str, rows: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     for at, (name, text) in enumerate((("link", link), ("observer", observer), ("checksums", checksums))):

@@ -1,7 +1,7 @@
-"""What a capture's SYNs tell of the hosts at its ends, as rows of the table ``fingerprints``.
+"""Features of the hosts at a capture's ends, by their SYNs, as rows of the table ``fingerprints``.
 
-Columns: observer (``passive``), host, feature, text, value, seen (packets that it rests on).  docs/fingerprint.md lists the
-features.  There is no address, port or time in it: what is the same in every run of a host is told, not which run it was.
+Columns: observer (``passive``), host, feature, text, value, seen (number of packets behind it).  docs/fingerprint.md lists the
+features.  There is no address, port or time in it: features are those of a host, not of a run.
 Limit: on a link with several hosts of a role, the one that sent the most SYNs counts.
 """
 
@@ -17,13 +17,13 @@ ROLES = {"client": "originator", "server": "responder"}
 
 
 def of_link(host: str, table: pa.Table) -> pa.Table:
-    """The rows of the host whose link it is; ``table`` is ``_core``'s."""
+    """Return the rows of the link's host; ``table`` is ``_core``'s."""
     role = ROLES["client" if host.startswith("client") else "server"]
     return _rows(host, role, table)
 
 
 def of_both_ends(table: pa.Table) -> pa.Table:
-    """The rows of the ends of a capture of which it is not known where it was made: ``client`` and ``server``."""
+    """Return the rows of both ends of a capture that was made at an unknown place: ``client`` and ``server``."""
     import pyarrow as pa
 
     return pa.concat_tables([_rows(host, role, table) for host, role in ROLES.items()])
@@ -34,7 +34,7 @@ def _rows(host: str, role: str, table: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     rows = table.filter(pc.equal(table["role"], role))
-    # Those with the most SYNs come first.
+    # Hosts with the most SYNs come first.
     rows = rows.filter(pc.equal(rows["address"], rows["address"][0])) if rows.num_rows else rows
     named = [pa.array([value] * rows.num_rows, pa.string()) for value in ("passive", host)]
     columns = ["feature", "text", "value", "seen"]

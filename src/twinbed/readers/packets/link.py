@@ -1,4 +1,4 @@
-"""One link's capture: its tables, and the values that they come to."""
+"""One link's capture: its tables and their values."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLIENT = "client"
-"""What clients' names begin with (``Topology.names``): a run's packets are those on the clients' links."""
+"""The beginning of clients' names (``Topology.names``): a run's packets are those on the clients' links."""
 SIDES = {"client_to_server": ("originator", "_a2b"), "server_to_client": ("responder", "_b2a")}
-"""A value's direction, and how the tables say it: clients open the connections."""
+"""A value's direction -> its names in the tables: clients open the connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Capture:
     cautions: Sequence[Caution]
     counters: tcpdump.Counters | None
     hidden: frozenset[str] = frozenset()
-    """Metrics that are not known, since packets in which they are could not be read."""
+    """Metrics that are unknown, since their packets could not be read."""
 
     @property
     def host(self) -> str:
@@ -44,12 +44,12 @@ class Capture:
 
     @property
     def originators(self) -> frozenset[str]:
-        """Addresses that opened a connection: the clients."""
+        """Return the addresses that opened a connection: the clients."""
         return frozenset(self.tables["connections"]["originator_address"].unique().to_pylist())
 
 
 def read(path: Path, *, tunnels: bool = False) -> Capture:
-    """Raises OSError or ValueError where the capture cannot be read at all."""
+    """Read a capture. Raises OSError or ValueError where it cannot be read at all."""
     host = path.stem
     tables, summary = tables_of(path, tunnels=tunnels)
     stderr = path.with_name(f"{host}.tcpdump.err")
@@ -61,20 +61,20 @@ def read(path: Path, *, tunnels: bool = False) -> Capture:
 
 
 def tables_of(path: Path, *, tunnels: bool = False) -> tuple[dict[str, pa.Table], _core.LogSummary]:
-    """A capture's tables, and what is known of it. Raises as ``read``."""
+    """Return a capture's tables and summary. Raises as ``read``."""
     tables, summary = _core.capture_tables(path, ignore_checksums=True, tunnels=tunnels)
     return {**tables, "segment_sizes": _by_size(tables["segment_sizes"])}, summary
 
 
 def _by_size(sizes: pa.Table) -> pa.Table:
-    """Of the link as a whole: connections' own sizes would be more rows than the connections."""
+    """Sum up segment sizes over the link: connections' own sizes would be more rows than the connections."""
     keys = ["direction", "least_payload_bytes", "most_payload_bytes"]
     summed = sizes.group_by(keys).aggregate([("segments", "sum"), ("wire_packets", "sum")])
     return summed.rename_columns([*keys, "segments", "wire_packets"]).sort_by([(key, "ascending") for key in keys])
 
 
 def words(reason: str) -> str:
-    """``last_record_cut_off`` -> ``last record cut off``."""
+    """Return ``last_record_cut_off`` as ``last record cut off``."""
     return reason.replace("_", " ")
 
 
@@ -90,7 +90,7 @@ def _drops(host: str, packets: int, counters: tcpdump.Counters | None) -> Iterat
 
 
 def checksums(where: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Iterator[Caution]:
-    """Bad checksums, and those that the NIC was to finish. What the snap length cut cannot be checked."""
+    """Yield cautions on bad checksums, and on those left to the NIC. Packets cut by the snap length cannot be checked."""
     bad = sum(each["bad"] for each in verdicts.values())
     partial = sum(each["partial"] for each in verdicts.values())
     checked = bad + partial + sum(each["good"] for each in verdicts.values())
@@ -101,7 +101,7 @@ def checksums(where: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Ite
 
 
 def values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
-    """What the captures of some links come to, together: for each direction, and sums for both; null if hidden in one."""
+    """Yield the values of some links' captures together: for each direction, and sums for both; null if hidden in one."""
     hidden = frozenset[str]().union(*(capture.hidden for capture in captures))
     yield from (replace(each, value=None) if each.metric in hidden else each for each in _values(captures, host))
 
@@ -128,7 +128,7 @@ def _values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
 
 
 def of_the_file(capture: Capture) -> Iterator[Value]:
-    """What is about the capture itself."""
+    """Yield the values of the capture itself."""
     log = capture.tables["connections"]
     in_connections = sum(_total(log, f"{side}_packets") for side, _ in SIDES.values())
     others = None if "packets" in capture.hidden else capture.packets - in_connections
@@ -144,7 +144,7 @@ def _total(table: pa.Table, column: str) -> int:
 
 
 def _numbers(table: pa.Table, column: str) -> npt.NDArray[np.float64]:
-    """A column as floats, NaN for null."""
+    """Return a column as floats, NaN for null."""
     import pyarrow as pa
 
     numbers: npt.NDArray[np.float64] = table[column].cast(pa.float64(), safe=False).to_numpy()
@@ -152,7 +152,7 @@ def _numbers(table: pa.Table, column: str) -> npt.NDArray[np.float64]:
 
 
 class _Rows:
-    """The rows of one direction, and what they come to."""
+    """The rows of one direction and their values."""
 
     def __init__(self, tables: Mapping[str, pa.Table], direction: str) -> None:
         import pyarrow.compute as pc
@@ -226,7 +226,7 @@ def _most(numbers: npt.NDArray[np.float64]) -> float | None:
 
 
 def _mean(numbers: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> float | None:
-    """The mean of the numbers that there are, by weight; None where there are none."""
+    """Return the weighted mean of the numbers that there are; None where there are none."""
     import numpy as np
 
     keep = ~np.isnan(numbers) & ~np.isnan(weights) & (weights > 0)
@@ -234,7 +234,7 @@ def _mean(numbers: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) ->
 
 
 def _exchanges(table: pa.Table, host: str) -> Iterator[Value]:
-    """Times of HTTP exchanges; nothing where the run has none."""
+    """Yield times of HTTP exchanges; nothing where the run has none."""
     import numpy as np
 
     for name, column in (("first_byte", "time_to_first_byte_s"), ("exchange", "duration_s")):

@@ -1,29 +1,58 @@
-"""A path between two links, from both captures of it: what was lost, delayed, reordered, split and merged on the way; and UDP
-streams."""
+"""A path between two links, from both captures of it: losses, delays, reordering, splits and merges; and UDP streams.
+
+The fate of packets is unknown where two captures share none: then no count of the way is a number.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from twinbed import _core
 from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import PATH_COUNTS, value
 from twinbed.readers.packets.link import CLIENT, Capture
-from twinbed.readers.packets.unmatched import unknown_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Cell = TypeVar("Cell")
+_AMOUNTS = ("lost", "partly_lost", "appeared", "duplicated", "edge_sent", "edge_arrived", "split", "merged")
+UNKNOWN = frozenset(
+    {
+        *(f"{name}_{unit}" for name in _AMOUNTS for unit in ("packets", "payload_bytes")),
+        *("lost_ranges", "reordered_packets", "three_reordered_packets", "capture_reordered_packets"),
+        *("split_parts", "merged_parts"),
+    }
+)
+"""Columns of the matching about the way between the captures."""
+
+
+def unknown_row(row: Mapping[str, Cell]) -> dict[str, Cell | None]:
+    """Return a row of the matching without unknown counts."""
+    return {name: None if name in UNKNOWN else value for name, value in row.items()}
+
+
+def unknown_table(table: pa.Table) -> pa.Table:
+    """Return a table of the matching without unknown counts."""
+    import pyarrow as pa
+
+    for at, field in enumerate(table.schema):
+        if field.name in UNKNOWN:
+            nullable = field.with_nullable(True)
+            table = table.set_column(at, nullable, pa.nulls(table.num_rows, field.type))
+    return table
+
+
 SERVER = "server"
 WAYS = {"client_to_server": "sender_to_receiver_side", "server_to_client": "receiver_to_sender_side"}
-"""A value's direction, and what the matching calls it when it is given the client's capture first."""
+"""A value's direction -> the matching's name of it, where the client's capture comes first."""
 
 
 def pairs(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture]]:
-    """Each client's capture with its server's: ``client-2`` and ``server-2``."""
+    """Return each client's capture with its server's: ``client-2`` and ``server-2``."""
     by_host = {capture.host: capture for capture in captures}
     for host, capture in by_host.items():
         peer = by_host.get(SERVER + host.removeprefix(CLIENT)) if host.startswith(CLIENT) else None
@@ -32,11 +61,11 @@ def pairs(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture]]:
 
 
 DENSITIES = {"reorder_density": "displacement", "reorder_buffer_occupancy_density": "occupancy"}
-"""Table -> what it is the density of (RFC 5236)."""
+"""Table -> the quantity of its density (RFC 5236)."""
 
 
 def match(client: Path, server: Path, *, tunnels: bool = False) -> dict[str, pa.Table]:
-    """The table ``paths``: a row for each direction of a connection seen by both; and the tables of DENSITIES."""
+    """Return the table ``paths``, a row for each direction of a connection seen by both, and the tables of DENSITIES."""
     table, summary = _core.match_captures(str(client), str(server), tunnels=tunnels)
     if summary["nothing_matched"]:
         table = unknown_table(table)
@@ -47,7 +76,7 @@ def match(client: Path, server: Path, *, tunnels: bool = False) -> dict[str, pa.
 
 
 def _density(name: str, counts: Sequence[tuple[str, int, int]], ways: Mapping[str, str]) -> pa.Table:
-    """direction, what it is the density of, packets and their share of the direction's."""
+    """Return direction, quantity, packets and their share of the direction's."""
     import pyarrow as pa
 
     whole = Counter[str]()
@@ -63,7 +92,7 @@ def _density(name: str, counts: Sequence[tuple[str, int, int]], ways: Mapping[st
 
 
 def density_values(matched: Sequence[Mapping[str, pa.Table]], host: str) -> Iterator[Value]:
-    """How late packets are that are late, and how many a receiver holds, one way; nothing where no packet arrived."""
+    """Yield how late late packets are, and how many a receiver holds, one way; nothing where no packet arrived."""
     for direction in WAYS:
         late, held = (
             [row for each in matched for row in each[table].to_pylist() if row["direction"] == direction] for table in DENSITIES
@@ -81,7 +110,7 @@ def _mean(counts: Sequence[tuple[int, int]]) -> float | None:
 
 
 def path_values(tables: Sequence[pa.Table], host: str) -> Iterator[Value]:
-    """What the paths come to, one way. Delays are of the connections' own quantiles, by their samples.
+    """Yield the values of the paths, one way. Delays are of the connections' own quantiles, by their samples.
 
     Not of what nobody answers and only one link carries, such as a switch's own packets to one host.
     """
@@ -107,7 +136,7 @@ def path_values(tables: Sequence[pa.Table], host: str) -> Iterator[Value]:
 
 
 def _median(numbers: object, weights: object) -> float:
-    """The weighted median."""
+    """Return the weighted median."""
     import numpy as np
 
     values, heavy = np.asarray(numbers), np.asarray(weights)
@@ -117,7 +146,7 @@ def _median(numbers: object, weights: object) -> float:
 
 
 def stream_values(streams: pa.Table, host: str, direction: str) -> Iterator[Value]:
-    """iperf3's streams as their receiver's link had them; nothing where there are none."""
+    """Yield the values of iperf3's streams at their receiver's link; nothing where there are none."""
     import pyarrow.compute as pc
 
     rows = streams.filter(pc.is_valid(streams["header"]))

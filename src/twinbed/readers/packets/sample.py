@@ -1,4 +1,4 @@
-"""What captures of a sample of the links say of all of them."""
+"""Extrapolate from captures of a sample of the links to all of them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NAMED = ("packets", "bytes", "retransmitted_segments")
 
 
 def of_all(values: Sequence[Value], drawn: Drawn, work: Mapping[str, float]) -> Iterator[Value]:
-    """The values, with those of the run as a whole said of all its pairs: sums are estimated from the clients that were drawn,
-    means and shares stay those of the sample, and what is the most on any link is not known.
+    """Yield the values, with those of the run as a whole extrapolated to all its pairs.
 
-    ``work``: client -> the work that it did, by which sums are estimated where it is known of all: a capture slows the pairs
-    that it is on, so that they do less than the others, while what a piece of work takes is the same.
+    Sums are estimated from the clients that were drawn.  Means and shares stay those of the sample, and a largest value on any
+    link is unknown.  ``work``: client -> the work that it did; if it is known of all, sums are estimated by it.  A capture
+    slows its pairs, so that they do less than the others, but each piece of work needs as much.
     """
     clients = [client for client, _ in drawn.pairs]
     known = len(work) == drawn.of and all(work.get(client, 0) > 0 for client in clients)
@@ -40,7 +40,7 @@ def of_all(values: Sequence[Value], drawn: Drawn, work: Mapping[str, float]) -> 
 
 
 def _estimated(value: Value, of_clients: Sequence[float | None], of: int, work: Work | None) -> Value:
-    """Missing where one of the sample is: those that are there were not drawn at random."""
+    """Return nothing where one of the sample is missing: the others were not drawn at random."""
     known = [each for each in of_clients if each is not None]
     if not known or len(known) < len(of_clients):
         return replace(value, value=None)
@@ -49,7 +49,7 @@ def _estimated(value: Value, of_clients: Sequence[float | None], of: int, work: 
 
 
 def caution(values: Iterable[Value], drawn: Drawn) -> Caution:
-    """How many were drawn, and how far the draw leaves the foremost totals open."""
+    """Return a caution with the size of the sample and the uncertainty of the main totals."""
     of_run = {value.metric: value for value in values if not value.host and not value.direction}
     texts = [text for name in _NAMED if name in of_run and (text := _text(of_run[name]))]
     return Caution(Kind.SAMPLED, f"{len(drawn.pairs)} of {drawn.of} pairs; {LEVEL:.0%} intervals: {', '.join(texts) or 'none'}")

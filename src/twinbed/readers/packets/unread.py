@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from twinbed import _core
 
 TUNNEL = "_tunnel_not_entered"
-"""What the core's notes of packets in tunnels end with; the kind is before it."""
+"""The ending of the core's notes of packets in tunnels; the kind is before it."""
 SET_BACK = "dated_1_ms_or_more_before_the_packet_ahead_in_its_connection"
-"""The core's note of packets by whose time a clock was set back, or captures were joined in another order."""
+"""The core's note of packets with an earlier time: a clock was set back, or captures were joined in another order."""
 _OF_CONNECTIONS = frozenset({*COUNTED, *MEASURED, "connections", "incomplete_connections"})
 INSIDE_TUNNELS = _OF_CONNECTIONS - {"packets", "bytes"}
-"""What tunnels hide: the packets that carry them are IP packets, of UDP or of none."""
+"""Metrics that tunnels hide: the packets that carry them are IP packets, of UDP or of no transport."""
 _NEVER_IP = frozenset(
     (
         *("arp", "rarp", "lldp", "spanning_tree", "wake_on_lan", "eapol", "mvrp", "mmrp", "ptp", "stream_reservation"),
@@ -29,12 +29,11 @@ _NEVER_IP = frozenset(
         *("wlan_without_data", "token_ring_control", "fddi_control"),
     )
 )
-"""Kinds of frames in which no IP packet is."""
+"""Kinds of frames without an IP packet."""
 
 
 def hidden(about: _core.LogSummary) -> frozenset[str]:
-    """Return the metrics that are not known: all of connections where packets were captured and none could be read, those of
-    TCP where packets are in tunnels."""
+    """Return the unknown metrics: of connections where no packet could be read, of TCP where packets are in tunnels."""
     unread = sum(about["skipped"].values()) + sum(number for kind, number in about["not_ip"].items() if kind not in _NEVER_IP)
     if unread and not about["connections"]:
         return _OF_CONNECTIONS
@@ -42,7 +41,7 @@ def hidden(about: _core.LogSummary) -> frozenset[str]:
 
 
 def texts(about: _core.LogSummary, *, tunnels: bool) -> Iterator[str]:
-    """Say which packets are in tunnels, and how to count what is in them; and whether times go back."""
+    """Yield texts on packets in tunnels and how to count their content, and on times that go back."""
     for note, number in about["notes"].items():
         if note.endswith(TUNNEL):
             kind = note.removesuffix(TUNNEL).replace("_", "-").upper()

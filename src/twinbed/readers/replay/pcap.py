@@ -25,7 +25,7 @@ class Frame:
 
 
 def read(content: bytes) -> Sequence[Frame]:
-    """Raises ValueError with the byte where it stops being a capture of Ethernet, also where the last record is cut off."""
+    """Read frames. Raises ValueError with the byte where it is no capture of Ethernet, also for a last record that is cut."""
     byte_order, unit = order(content)
     header = struct.Struct(byte_order + _FILE)
     if len(content) < header.size:
@@ -59,7 +59,7 @@ def order(content: bytes) -> tuple[str, int]:
 
 
 def write(frames: Iterable[tuple[int, bytes]]) -> bytes:
-    """A file with times in nanoseconds, of (time_ns, frame)."""
+    """Return a file with times in nanoseconds, of (time_ns, frame)."""
     parts = [struct.pack("<" + _FILE, 0xA1B23C4D, 2, 4, 0, 0, _SNAPLEN, _ETHERNET)]
     for time_ns, data in frames:
         seconds, fraction = divmod(time_ns, 10**9)

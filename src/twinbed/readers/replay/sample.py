@@ -1,5 +1,6 @@
-"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers, 0.1 s between
-packets; the second answer is the one that a shell gives to ``id`` as root, at which intrusion detection systems raise an
+"""A conversation that is replayed where a study names no capture: three requests of HTTP and their answers.
+
+Packets are 0.1 s apart.  The second answer is a shell's to ``id`` as root, which makes intrusion detection systems raise an
 alarm.
 """
 
@@ -21,7 +22,7 @@ _ANSWERS = (b"welcome\n", b"uid=0(root) gid=0(root) groups=0(root)\n", b"bye\n" 
 
 
 def capture() -> bytes:
-    """The same bytes always, with TCP's checksums right (RFC 9293)."""
+    """Return the same bytes always, with right checksums of TCP (RFC 9293)."""
     return pcap.write([frame for number, body in enumerate(_ANSWERS) for frame in _connection(number, body)])
 
 
@@ -29,18 +30,18 @@ def _connection(number: int, body: bytes) -> Iterator[tuple[int, bytes]]:
     request = b"GET /%d HTTP/1.1\r\nHost: 192.0.2.2\r\nConnection: close\r\n\r\n" % number
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     client, server, port = 1000, 5000, 40000 + number
-    asked, told = client + 1 + len(request), server + 1 + len(answer)
+    after_request, after_answer = client + 1 + len(request), server + 1 + len(answer)
     steps = (
         (True, _SYN, client, 0, b""),
         (False, _SYN | _ACK, server, client + 1, b""),
         (True, _ACK, client + 1, server + 1, b""),
         (True, _PSH | _ACK, client + 1, server + 1, request),
-        (False, _ACK, server + 1, asked, b""),
-        (False, _PSH | _ACK, server + 1, asked, answer),
-        (True, _ACK, asked, told, b""),
-        (False, _FIN | _ACK, told, asked, b""),
-        (True, _FIN | _ACK, asked, told + 1, b""),
-        (False, _ACK, told + 1, asked + 1, b""),
+        (False, _ACK, server + 1, after_request, b""),
+        (False, _PSH | _ACK, server + 1, after_request, answer),
+        (True, _ACK, after_request, after_answer, b""),
+        (False, _FIN | _ACK, after_answer, after_request, b""),
+        (True, _FIN | _ACK, after_request, after_answer + 1, b""),
+        (False, _ACK, after_answer + 1, after_request + 1, b""),
     )
     for step, (from_client, flags, sequence, acknowledged, payload) in enumerate(steps):
         ports = (port, _PORT) if from_client else (_PORT, port)

@@ -1,14 +1,13 @@
 """The two sides of a capture: what clients sent and what servers sent, rewritten to the two hosts of a pair.
 
-All clients become the one client host and all servers the one server host; ports stay, but where two connections would become
-one the later one's client gets another port.  The client of a connection is the sender of its first SYN, or the receiver of a
-SYN+ACK; of one that begins without either, and of UDP, the side with the higher port (the first sender, where they are
-equal).  Checksums are made right where the capture has the whole packet and its own was right or left to a NIC; those that
-were wrong stay wrong (RFC 1624's sum), so that a test of bad packets stays one.  A packet that the capture cut off is filled
-with zeros.
+All clients become the one client host and all servers the one server host.  Ports stay, but where two connections would become
+one, the later one's client gets another port.  The client of a connection is the sender of its first SYN, or the receiver of a
+SYN+ACK.  Without either, and for UDP, it is the side with the higher port (the first sender, where they are equal).  Checksums
+are made right where the capture has the whole packet and its own was right or left to a NIC.  Wrong ones stay wrong (RFC 1624's
+sum), so that a test of bad packets stays one.  A packet that the capture cut off is filled with zeros.
 
-Both files begin with one frame of EtherType 0x88B5 (local experiments, IEEE 802) at the time of the capture's first packet,
-so that two senders that start together keep the order of packets between the sides.  Hardware addresses are made up (06:00
+Both files begin with one frame of EtherType 0x88B5 (local experiments, IEEE 802) at the time of the capture's first packet:
+two senders that start together keep the order of packets between the sides.  Hardware addresses are made up (06:00
 and the host's IPv4 address): a host's kernel takes no packet that is not for it, so that nothing answers on its own.
 """
 
@@ -40,21 +39,21 @@ Key = tuple[int, bytes, int, bytes, int]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two pcap files, and what became of the capture's packets."""
+    """Two pcap files, and the fate of the capture's packets."""
 
     client: bytes
     server: bytes
     client_offsets_ns: Sequence[int]
-    """When each packet of the client's is due, from the capture's first packet."""
+    """When each packet of the client is due, from the capture's first packet."""
     server_offsets_ns: Sequence[int]
     left_out: Mapping[str, int]
     """Reason -> packets."""
     notes: Mapping[str, int] = field(default_factory=dict)
-    """What is replayed and is not as it was -> packets, or connections where it says so."""
+    """Change of replayed packets -> packets, or connections where the text has them."""
 
 
 class _Ends:
-    """Which side is the client, and which port it gets, by connection."""
+    """The client's side and port of each connection."""
 
     def __init__(self) -> None:
         self.of: dict[Key, bool] = {}
@@ -64,7 +63,7 @@ class _Ends:
         self.notes: Counter[str] = Counter()
 
     def is_client(self, sent: Key, flags: int) -> bool:
-        """Whether the sender of a packet is its connection's client."""
+        """Return whether the sender of a packet is its connection's client."""
         if sent in self.of:
             return self.of[sent]
         back = _turned(sent)
@@ -82,7 +81,7 @@ class _Ends:
         return client
 
     def port(self, key: Key) -> int:
-        """The client's port. ``key`` is in the client's direction."""
+        """Return the client's port. ``key`` is in the client's direction."""
         if key not in self.ports:
             protocol, _, port, _, server = key
             if protocol != ICMP and self.taken.get((protocol, port, server), key) != key:
@@ -102,9 +101,11 @@ def _turned(key: Key) -> Key:
 
 
 def split(content: bytes, client: str, server: str, most: int, seconds: float) -> Sides:
-    """``client`` and ``server`` are the hosts' IPv4 addresses; packets after ``most`` or later than ``seconds`` after the
-    first are
-    left out. Raises ValueError where it is no capture of Ethernet, or nothing of it can be replayed."""
+    """Split a capture. ``client`` and ``server`` are the hosts' IPv4 addresses.
+
+    Packets after ``most``, or later than ``seconds`` after the first, are left out. Raises ValueError where it is no capture of
+    Ethernet, or nothing of it can be replayed.
+    """
     frames = sorted(pcap.read(content), key=lambda frame: frame.time_ns)
     if not frames:
         raise ValueError("the capture has no packet")
@@ -135,7 +136,7 @@ def split(content: bytes, client: str, server: str, most: int, seconds: float) -
 
 
 def mac(address: str) -> str:
-    """The hardware address that a host's replayed packets come from."""
+    """Return the hardware address of a host's replayed packets."""
     return _MAC.hex(":") + ":" + ipaddress.IPv4Address(address).packed.hex(":")
 
 
@@ -150,7 +151,7 @@ def _mark(from_client: bool, addresses: tuple[bytes, bytes]) -> bytes:
 
 
 def _rewritten(frame: pcap.Frame, addresses: tuple[bytes, bytes], ends: _Ends) -> tuple[bool, bytes] | str:
-    """Whether the client sent it, and the frame; or why it is left out."""
+    """Return whether the client sent it, and the frame; or why it is left out."""
     at, ether_type = 12, 0
     while True:
         if len(frame.data) < at + 2:
@@ -201,7 +202,7 @@ def _pseudo(packet: bytes | bytearray, header_bytes: int, length: int) -> bytes:
 
 
 def _sum(data: bytes) -> int:
-    """The ones' complement sum of 16-bit words (RFC 1071), which a number modulo 65535 is; 0 of zeros alone."""
+    """Return the ones' complement sum of 16-bit words (RFC 1071), which is the number modulo 65535; 0 for zeros alone."""
     number = int.from_bytes(data if len(data) % 2 == 0 else data + b"\0", "big")
     return (number % 65535 or 65535) if number else 0
 
@@ -210,11 +211,11 @@ def _checksum(
     packet: bytearray, at: int, protocol: int, old: bytes, old_pseudo: bytes, pseudo: bytes, whole: bool, ends: _Ends
 ) -> None:
     place = at + _CHECKSUM_AT[protocol]
-    found = int.from_bytes(packet[place : place + 2], "big")
-    if protocol == UDP and found == 0:
+    checksum = int.from_bytes(packet[place : place + 2], "big")
+    if protocol == UDP and checksum == 0:
         return  # none, in IPv4
     was_right = not whole or _sum(old_pseudo + old) == 0xFFFF
-    was_left = found == _sum(old_pseudo)
+    was_left = checksum == _sum(old_pseudo)
     if was_right or was_left:
         packet[place : place + 2] = b"\0\0"
         right = 0xFFFF - _sum(pseudo + bytes(packet[at:]))
@@ -222,6 +223,6 @@ def _checksum(
     else:
         # RFC 1624: as wrong as it was.
         change = _sum(pseudo) + _sum(bytes(packet[at : at + 4])) + 2 * 0xFFFF - _sum(old_pseudo) - _sum(old[:4])
-        right = 0xFFFF - ((0xFFFF - found + change) % 0xFFFF)
+        right = 0xFFFF - ((0xFFFF - checksum + change) % 0xFFFF)
         ends.notes["checksums that were wrong, left so"] += 1
     packet[place : place + 2] = (right or (0xFFFF if protocol == UDP else 0)).to_bytes(2, "big")

@@ -1,1 +1,1 @@
-"""What ``twinbed-probe sockets`` writes (docs/probe/SOCKETS.md), read: samples of TCP sockets."""
+"""Output of ``twinbed-probe sockets`` (docs/probe/SOCKETS.md): samples of TCP sockets."""

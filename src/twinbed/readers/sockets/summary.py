@@ -1,8 +1,8 @@
-"""What a host's samples come to: values, the table ``sockets``, cautions.
+"""A host's samples: values, the table ``sockets``, cautions.
 
-The kernel's counts and times are those since a connection began, so that its last sample has all but what came after it.
-Means of the congestion window and the like are over the time in which a socket was busy sending: each sample stands for the
-busy time since the one before it, a connection's first for that since it began.
+The kernel counts since a connection began, so the last sample has everything before it.  Means of the congestion window and
+the like are over the time in which a socket was busy sending.  Each sample has the weight of the busy time since the one before
+it, a connection's first of that since it began.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from twinbed.metrics import sockets as metrics
 from twinbed.metrics.metric import Value
 from twinbed.metrics.sockets import value
 from twinbed.model.caution import Caution, Kind
-from twinbed.readers.sockets.samples import Samples
-from twinbed.readers.sockets.tcp_info import (
+from twinbed.readers.sockets.samples import (
     APP_LIMITED,
     CA_STATE,
     CA_STATES,
@@ -30,6 +29,7 @@ from twinbed.readers.sockets.tcp_info import (
     STATES,
     Field,
     Numbers,
+    Samples,
     numbers,
 )
 
@@ -70,7 +70,7 @@ class Summary:
 
     @property
     def seen(self) -> int:
-        """The workload's sockets with a sample that came into being while it was sampled."""
+        """Count the workload's sockets with a sample that were opened while it was sampled."""
         there = {int(number) for number in np.unique(self.samples.socket)}
         return sum(not socket.at_start for number, socket in enumerate(self.samples.sockets) if number in there)
 
@@ -86,7 +86,7 @@ class Summary:
             yield Caution(Kind.UNSAMPLED, f"{host}: no room for {self.samples.dropped} samples", host)
 
     def table(self) -> pa.Table:
-        """A row a sample. Null is not known."""
+        """Return a row a sample. Null is unknown."""
         import pyarrow as pa
 
         samples = self.samples
@@ -116,13 +116,13 @@ class Summary:
 
     @cached_property
     def _app_limited(self) -> Numbers:
-        """1 where the last estimate of the delivery rate was limited by the application, else 0."""
+        """Return 1 where the application limited the last estimate of the delivery rate, else 0."""
         flags, known = FLAGS.read(self.samples.infos)
         return np.where(known, (flags & np.uint64(APP_LIMITED)).astype(np.float64), np.nan)
 
     @cached_property
     def _first(self) -> npt.NDArray[np.bool_]:
-        """Whether a sample is its socket's first."""
+        """Return whether a sample is its socket's first."""
         of = self.samples.socket
         first: npt.NDArray[np.bool_] = np.ones(len(of), np.bool_)
         first[1:] = of[1:] != of[:-1]
@@ -130,17 +130,17 @@ class Summary:
 
     @cached_property
     def _at_start(self) -> npt.NDArray[np.bool_]:
-        """Whether a sample's socket was there before the first."""
+        """Return whether a sample's socket was there before the first sample."""
         each = np.array([socket.at_start for socket in self.samples.sockets], np.bool_)
         return each[self.samples.socket] if len(each) else np.zeros(0, np.bool_)
 
     @cached_property
     def _busy_s(self) -> Numbers:
-        """The time in which its socket was busy sending that a sample stands for."""
+        """Return each sample's time in which its socket was busy sending."""
         return self._since_the_last("busy_s")
 
     def _since_the_last(self, name: str) -> Numbers:
-        """What a socket counted in the run, sample by sample."""
+        """Return a socket's counts in the run, sample by sample."""
         counts = self._column(name)
         before = np.concatenate(([0.0], counts[:-1])) if len(counts) else counts
         # What a connection counted before it was sampled is its own, unless that was before the run.
@@ -148,12 +148,12 @@ class Summary:
         return counts - before
 
     def _between(self, column: Numbers) -> Numbers:
-        """From one sample of a socket to its next."""
+        """Return differences from one sample of a socket to its next."""
         differences: Numbers = np.diff(column)
         return differences[~self._first[1:]]
 
     def _application_limited(self) -> float | None:
-        """Between samples, since when a connection began is not known, and while the application may send."""
+        """Return times between samples while the application may send: the beginning of a connection is unknown."""
         state, _ = STATE.read(self.samples.infos)
         inside = ~self._first[1:] & np.isin(state[:-1], MAY_SEND)
         number = self.samples.socket[1:][inside]
@@ -168,7 +168,7 @@ class Summary:
 
 
 def _column(field: Field, samples: Samples) -> pa.Array:
-    """Whole numbers stay exact."""
+    """Return a column; whole numbers stay exact."""
     import pyarrow as pa
 
     values, known = field.read(samples.infos)
@@ -185,13 +185,13 @@ def _words(field: Field, words: dict[int, str], samples: Samples) -> pa.Array:
 
 
 def _mean(column: Numbers, weights: Numbers) -> float | None:
-    """None where nothing with a weight is known."""
+    """Return the weighted mean; None where nothing with a weight is known."""
     there = ~np.isnan(column) & ~np.isnan(weights) & (weights > 0)
     return float(np.average(column[there], weights=weights[there])) if there.any() else None
 
 
 def _sum(column: Numbers) -> float | None:
-    """None where any of it is unknown, or there is none."""
+    """Return the sum; None where a part is unknown, or there is none."""
     return None if not len(column) or np.isnan(column).any() else float(column.sum())
 
 

@@ -128,7 +128,7 @@ class _Records:
     """The interval records of one end, sent and received."""
 
     def __init__(self, records: Sequence[Json], usually_sends: bool, diagnostics: list[Diagnostic], where: str) -> None:
-        self._of: dict[bool, list[Interval]] = {True: [], False: []}
+        self._by_sends: dict[bool, list[Interval]] = {True: [], False: []}
         self.udp: bool | None = None
         self.mtu: float | None = None
         self.count = 0
@@ -140,18 +140,20 @@ class _Records:
                 sends = sends if isinstance(sends, bool) else usually_sends
                 one = self._interval(total, sends, objects_at(record, "streams")) if total else None
                 if one is not None:
-                    self._of[sends].append(one)
+                    self._by_sends[sends].append(one)
                     wholly += 1
                 elif total:
                     wholly = -2
             if wholly <= 0:
                 diagnostics.append(Diagnostic(f"{where}[{index}] has no sum of bytes and seconds that can be read"))
             self.count += max(wholly, 0)
-        self.sends = usually_sends if (self._of[True] and self._of[False]) or not self.count else bool(self._of[True])
-        self.both = bool(self._of[True] and self._of[False])
+        self.sends = (
+            usually_sends if (self._by_sends[True] and self._by_sends[False]) or not self.count else bool(self._by_sends[True])
+        )
+        self.both = bool(self._by_sends[True] and self._by_sends[False])
 
     def of(self, sends: bool) -> Sequence[Interval]:
-        return [each for each in self._of[sends] if not each.omitted and each.seconds > 0]
+        return [each for each in self._by_sends[sends] if not each.omitted and each.seconds > 0]
 
     def _interval(self, total: Document, sends: bool, streams: Sequence[Document]) -> Interval | None:
         start, seconds, size = (number(total.get(name)) for name in ("start", "seconds", "bytes"))

@@ -96,7 +96,7 @@ class Run:
     error: str | None = None
     duration_s: float | None = None
     cpu: tuple[bool, Number, Number] | None = None
-    """Whether the end that wrote it sent; its share in per cent, and the other's."""
+    """(the end that wrote it sent, its share in per cent, the other's share)"""
     _headings: list[str] = field(default_factory=list)
     _here: int = 0
     """Headings of this end's output so far."""

@@ -238,9 +238,9 @@ class Way:
                     "start_s": each.start_s,
                     "seconds": each.seconds,
                     "bytes": int(each.size_bytes),
-                    "retransmissions": _whole(each.retransmissions),
-                    "datagrams": _whole(each.datagrams),
-                    "lost_datagrams": _whole(each.lost),
+                    "retransmissions": _as_int(each.retransmissions),
+                    "datagrams": _as_int(each.datagrams),
+                    "lost_datagrams": _as_int(each.lost),
                     "jitter_s": _mean(each.jitters_s),
                 }
                 yield {**row, "direction": self.direction} if self.direction else row
@@ -273,7 +273,7 @@ def _rate(size_bytes: Number, seconds: Number) -> Number:
     return 8 * size_bytes / seconds if size_bytes is not None and seconds else None
 
 
-def _whole(one: Number) -> int | None:
+def _as_int(one: Number) -> int | None:
     return None if one is None else int(one)
 
 
