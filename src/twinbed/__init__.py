@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 
 
 def open(path: Path | str, on_progress: Callable[[int, int], None] | None = None) -> Results:
-    """A results folder, for notebooks and scripts. Raises TwinbedError where it is none."""
+    """Open a results folder, for notebooks and scripts. Raises TwinbedError where it is none."""
     # By name: the package's own module is imported with every other, and so imports none of them.
     results: Results = importlib.import_module("twinbed.api").Results(path, on_progress)
     return results

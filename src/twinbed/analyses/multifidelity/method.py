@@ -113,7 +113,7 @@ def _group(group: Draws, params: MultifidelityParams, seconds: Mapping[str, floa
             found[f"P(< {params.below:g})"] = share_below(values, params.below, level, names)
     except ValueError as error:
         raise TwinbedError(
-            str(error).replace("the dear model", names[0]), advice="set uncertain: {samples: 10} or more"
+            str(error).replace("the expensive model", names[0]), advice="set uncertain: {samples: 10} or more"
         ) from error
     estimates = [_estimated(name, each, group, seconds) for name, each in found.items()]
     return Group(group.levels, estimates, [_testbed(group, at, seconds) for at in range(len(names))])
