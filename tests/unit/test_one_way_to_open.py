@@ -20,6 +20,11 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
         "writes into a folder that it has just made",
         {"made.glob"},
     ),
+    "cli/help.py": ("lays out help, by click's own method", {"formatter.write_text"}),
+    "cli/next_step.py": (
+        "looks for studies and results in the folder that the user is in",
+        {"(results / 'runs').iterdir", "file.open", "folder.glob", "part.glob"},
+    ),
     "cli/imports.py": ("edits the manifest that the user names", {"open"}),
     "cli/init.py": ("writes the study that the user names", {"file.open"}),
     "cli/main.py": ("opens /dev/null", {"os.open"}),

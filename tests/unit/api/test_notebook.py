@@ -128,7 +128,9 @@ def test_why_is_said(executed: tuple[Any, Path]) -> None:
         for rate in (1000, 2000)
     )
     share = f"{100 * of_factor / total:.2f} %"
-    assert f"workload.rate {share}" in shown(notebook, 'r.analyse("anova", response="requests_per_second")')["text/plain"]
+    assert (
+        f"workload.rate explains {share}" in shown(notebook, 'r.analyse("anova", response="requests_per_second")')["text/plain"]
+    )
 
 
 def test_nothing_of_a_machine_is_kept_in_the_notebook() -> None:

@@ -98,7 +98,11 @@ def test_at_the_edge_no_number_is_enough() -> None:
 
 @pytest.mark.parametrize(
     ("values", "scale", "said"),
-    [([1.0], "ratio", "fewer than two"), ([0.0, 1.0], "ratio", "no logarithm"), ([1.0, 2.0], "ordinal", "no logarithm")],
+    [
+        ([1.0], "ratio", "fewer than two"),
+        ([0.0, 1.0], "ratio", "values without logarithms"),
+        ([1.0, 2.0], "ordinal", "values without logarithms"),
+    ],
 )
 def test_what_cannot_be_planned_says_why(values: list[float], scale: str, said: str) -> None:
     (need,) = needs([comparison(values, [1.0, 2.0], scale)], 0.1, LEVELS)

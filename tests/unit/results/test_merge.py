@@ -186,12 +186,12 @@ def test_link_checks_come_along(there: Path) -> None:
     ("arguments", "said"),
     [
         (["a", "-o", "c"], "two or more RESULTS"),
-        (["a", "b", "-o", "a"], "a is one of the results"),
+        (["a", "b", "-o", "a"], "a is one of the RESULTS"),
         (["a", "b", "-o", "other"], "no merge made it"),
         (["a", "b", "-o", "c", "--reference", "x"], "the reference 'x' is no testbed"),
         (["a", "b", "-o", "c", "--rename", "a:x=y"], "a has no testbed 'x'"),
-        (["a", "b", "-o", "c", "--rename", "z:x=y"], "RESULTS:NAME=TEXT is wanted"),
-        (["a", "b", "-o", "c", "--level", "a:x"], "RESULTS:NAME=TEXT is wanted"),
+        (["a", "b", "-o", "c", "--rename", "z:x=y"], "is not of the form RESULTS:NAME=TEXT"),
+        (["a", "b", "-o", "c", "--level", "a:x"], "is not of the form RESULTS:NAME=TEXT"),
         (["a", "empty", "-o", "c"], "empty has no runs"),
     ],
 )
