@@ -129,8 +129,9 @@ def _amid_requests(harm: Harm, bed: Bed) -> None:
 
 
 def _amid_transfer(harm: Harm, bed: Bed) -> None:
-    before = counted(bed.hosts["client"], "Tcp", "OutSegs")
-    _until(lambda: counted(bed.hosts["client"], "Tcp", "OutSegs") >= before + SEGMENTS, bed)
+    client = first(bed, "client")
+    before = counted(client, "Tcp", "OutSegs")
+    _until(lambda: counted(client, "Tcp", "OutSegs") >= before + SEGMENTS, bed)
     with suppress(HostError):
         harm(bed)
 
@@ -144,12 +145,17 @@ def _until(holds: Callable[[], bool], bed: Bed) -> None:
 
 def signal_server(bed: Bed, name: str) -> None:
     """Send the web server of the first pair a signal."""
-    bed.hosts["server"].run(["sh", "-c", f"kill -{name} $(cat {http_plan.PID_FILE})"], limit_s=5.0)
+    first(bed, "server").run(["sh", "-c", f"kill -{name} $(cat {http_plan.PID_FILE})"], limit_s=5.0)
+
+
+def first(bed: Bed, role: str) -> Host:
+    """Return the host of a role in the first pair: ``client``, or ``client1`` of several."""
+    return next(host for name, host in bed.hosts.items() if name.startswith(role))
 
 
 def _holds_a_request(bed: Bed) -> bool:
     """Return whether bytes of an established connection wait for the server (proc_net_tcp: state 01, rx_queue)."""
-    lines = bed.hosts["server"].read("/proc/net/tcp").decode().splitlines()[1:]
+    lines = first(bed, "server").read("/proc/net/tcp").decode().splitlines()[1:]
     return any(state == "01" and int(queues.partition(":")[2], 16) for state, queues in (line.split()[3:5] for line in lines))
 
 

@@ -65,7 +65,7 @@ def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     folders = {levels[path.name]: path for path in (results / "runs").iterdir()}
     assert (folders[CPUS] / "artifacts" / MACHINE / ARTIFACT).exists()
     assert list(folders[0].rglob("stress-ng*")) == []
-    assert "workload http · background stress" in (results / "report.html").read_text()
+    assert "<dt>Background</dt><dd>stress</dd>" in (results / "report.html").read_text()
 
 
 def test_a_load_on_a_guest_makes_its_tasks_wait(site: Callable[..., Site], leaves_nothing: None) -> None:

@@ -56,7 +56,10 @@ def test_a_wrong_study_names_every_mistake_and_its_place(tmp_path: Path) -> None
 def test_a_study_that_is_not_there(tmp_path: Path) -> None:
     done = twinbed("run", tmp_path / "none.yaml")
     assert done.returncode == 2
-    assert "none.yaml: No such file or directory\n  `twinbed studies` lists those that come with twinbed" in done.stderr
+    assert (
+        "none.yaml: No such file or directory\n  write one: twinbed init; or see those that come with twinbed: twinbed studies"
+        in done.stderr
+    )
 
 
 def test_a_tool_that_path_hides_is_named_with_its_folder(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_line_that_ends_fails_the_run(site: Place, leaves_nothing: None) -> No
         bed.hosts["machine"].run(["sh", "-c", find])
         with pytest.raises(HostError, match="machine: the delay line failed"):
             bed.at_end()
-        assert bed.troubles() == ["machine: the delay line ended: it said nothing"]
+        assert bed.troubles() == ["machine: the delay line ended: it printed nothing"]
 
 
 @pytest.mark.parametrize(

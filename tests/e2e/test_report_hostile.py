@@ -94,7 +94,7 @@ def test_every_name_is_shown_as_it_is(page: Page, name: str) -> None:
 def test_names_are_shown_in_plots(page: Page) -> None:
     texts = page.ask("[...document.querySelectorAll('figure svg')].map(each => each.textContent).join(' ')")
     assert "<script>" in texts and "datum.said" in texts
-    labels = page.ask("[...document.querySelectorAll('figure svg [aria-label]')].map(e => e.getAttribute('aria-label')).join()")
+    labels = page.ask("[...document.querySelectorAll('figure svg [data-said]')].map(e => e.dataset.said).join()")
     assert all(name in labels for name in (SCRIPT, QUOTES, EXPRESSION))
 
 

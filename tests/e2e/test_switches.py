@@ -369,7 +369,7 @@ def test_unfinished_checksums_are_found_on_the_userspace_datapath(
         checksums.hold(bed, [pair])
         for sender, receiver in (pair, pair[::-1]):
             bed.hosts[sender].run(["ethtool", "-K", "eth0", "tx", "on"])
-            with pytest.raises(checksums.Unfinished, match=f"^{sender}: TCP segments arrive at {receiver} with unfinished"):
+            with pytest.raises(checksums.Unfinished, match=f"^{sender}: TCP segments arrive at {receiver} with incomplete"):
                 checksums.hold(bed, [pair])
             bed.hosts[sender].run(["ethtool", "-K", "eth0", "tx", "off"])
         checksums.hold(bed, [pair])

@@ -79,7 +79,7 @@ replicates: 1
     assert {name for name, _ in beside if name.startswith("background_")} == {"background_udp_goodput", "background_udp_loss"}
     folders = {levels[path.name]: path for path in (results / "runs").iterdir()}
     assert list(folders[0].rglob("background-*")) == []
-    assert "workload iperf3 · background stress, traffic" in (results / "report.html").read_text()
+    assert "<dt>Background</dt><dd>stress, traffic</dd>" in (results / "report.html").read_text()
 
 
 def test_bystanders_take_part_of_a_stars_uplink_and_of_nothing_else(site: Callable[..., Site], leaves_nothing: None) -> None:

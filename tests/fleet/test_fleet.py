@@ -199,7 +199,7 @@ def test_a_machine_that_drifts_away_from_its_peers_is_left_out(
     ("old", "new", "said"),
     [
         ("order: randomized-blocks", "order: random", "machines run whole blocks"),
-        ("driver: fake, seed: 1", "driver: remote, hosts: {client: root@c, server: root@s}", "would share these hosts"),
+        ("driver: fake, seed: 1", "driver: remote, hosts: {client: root@c, server: root@s}", "cannot share these hosts"),
     ],
 )
 def test_a_study_that_is_none_for_a_fleet_is_refused(

@@ -104,7 +104,7 @@ def test_a_minimega_that_has_ended_is_no_reason_to_stop(base: Path, monkeypatch:
     assert result.exit_code == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2.minimega", "4.minimega"]
     assert "namespace twinbed_2 of no-such-host.invalid" in result.output
-    assert f"namespace twinbed_4 of this machine ({base / ('x' * 200)}) stays: minimega: " in result.output
+    assert f"namespace twinbed_4 of this machine ({base / ('x' * 200)}) cannot be removed: minimega: " in result.output
 
 
 def test_a_check_names_what_a_dead_run_left(server: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

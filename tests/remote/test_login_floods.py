@@ -42,7 +42,7 @@ def login(two: Machines, command: str) -> Iterator[None]:
     [
         ("yes", "printed more than"),
         ("yes >&2", "bytes of error output"),
-        ("while :; do echo y; sleep 0.05; done", "not done with"),
+        ("while :; do echo y; sleep 0.05; done", "did not end its login"),
     ],
     ids=["output", "error output", "slowly"],
 )

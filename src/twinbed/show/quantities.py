@@ -151,6 +151,10 @@ TIMES = 1.5
 """A ratio from here on is shown as a multiple, below it as a share more or less."""
 
 
+SAME = "the same"
+"""Said of a ratio that is 1 to 0.05 %."""
+
+
 def changed(value: float, *, sentence: bool = False) -> str:
     """Return how far a ratio is from 1, as a cell of a table or as part of a sentence.
 
@@ -167,7 +171,7 @@ def changed(value: float, *, sentence: bool = False) -> str:
     if value < 0.01:
         return f"1/{round(1 / value):,}" + (" as high" if sentence else "")
     if abs(value - 1) < 0.0005:
-        return "the same" if sentence else "0 %"
+        return SAME if sentence else "0 %"
     if sentence:
         return f"{_percent(value)} % {'higher' if value > 1 else 'lower'}"
     return f"{'+' if value > 1 else '-'}{_percent(value)} %"

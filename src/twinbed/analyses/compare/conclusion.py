@@ -18,7 +18,7 @@ from twinbed.model.caution import Kind
 from twinbed.model.comparison import Comparison, Comparisons
 from twinbed.model.result import Verdict
 from twinbed.model.tables import TESTBED
-from twinbed.show.quantities import changed, changed_range, share, unit_scale
+from twinbed.show.quantities import SAME, changed, changed_range, share, unit_scale
 from twinbed.show.section import Entry, Matrix, MatrixRow
 from twinbed.show.words import LAYERS, cell_title, heading, listed, metric_title
 from twinbed.statistics.counts import unseen_share
@@ -137,7 +137,10 @@ class Conclusion:
 
     def _use(self, each: Comparison) -> str:
         mean = "mean " if any(other in self.spread for other in self.picked if _title(other) == _title(each)) else ""
-        return f"{mean}{_title(each)}: {_change(each)}" if each.ratio is not None else f"{mean}{_title(each)}"
+        if each.ratio is None:
+            return f"{mean}{_title(each)}"
+        change = changed(each.ratio, sentence=True)
+        return f"{mean}{_title(each)}: {change}" + ("" if change == SAME else f", within {share(each.margin)}")
 
     @property
     def avoid_for(self) -> tuple[str, ...]:

@@ -205,7 +205,7 @@ def pin(
             place(head, machine, cpus)
             applied.append(read_back(head, machine, cpus))
         if (needed := vcpus * len(machines)) > len(available):
-            detail = f"{node}: {len(machines)} hosts need {needed} CPUs of their own, and there are {len(available)}"
+            detail = f"{node}: {len(machines)} hosts need {needed} CPUs for themselves, and there are {len(available)}"
             cautions.append(Caution(Kind.SHARED_CPU, detail))
     return applied, cautions
 
