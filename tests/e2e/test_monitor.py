@@ -130,7 +130,7 @@ def test_replay_is_refused_outside_of_a_lab(site: Callable[..., Site]) -> None:
     run = one_run("kind: replay", "snaplen: 65535", driver="model")
     (check,) = preflight.confined([run], PLUGINS.drivers)
     assert not check.works and "runs only in labs" in check.found
-    with pytest.raises(RunFailed, match="runs in labs alone"):
+    with pytest.raises(RunFailed, match="runs only in labs"):
         execute(run, PLUGINS, site(), Outcome(), lambda _: None)
 
 
