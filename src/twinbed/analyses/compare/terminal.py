@@ -26,6 +26,8 @@ from twinbed.terminal import one_line
 
 MOST_CARDS = 4
 """Testbeds whose lists are printed; the matrix has more."""
+PAIRS = "pairs"
+"""The factor by which one asks how many fit."""
 INDENT = 2
 LEAST_ENTRY, MOST_LABEL = 10, 44
 """Columns of a matrix: of an entry at least, of the metric's name and its cell at most."""
@@ -48,10 +50,10 @@ def print_comparison(
         found = conclusions(result)
         for each in found if len(found) <= MOST_CARDS else ():
             _lists(console, each.testbed, [item for item in card(each).items if isinstance(item, Listing) and item.mark])
+        _next(console, found)
         console.say("")
         for row in matrix_lines(matrix(result, shown), console.width):
             console.print(row, soft_wrap=True)
-        _next(console, found)
     _cautions(console, result, shown, everything=comparisons is not None)
     if comparisons is not None:
         _tables(console, result, shown)
@@ -78,6 +80,8 @@ def _begin(result: Comparisons, console: Terminal) -> None:
         _item(console, item)
     if result.interim and headlines:
         console.words(interim_sentence(result.interim))
+    if headlines and (found := ranked(result, headlines)):
+        console.words(f"Cautions, below: {summed(found)}.")
 
 
 def _item(console: Terminal, item: object) -> None:
@@ -91,6 +95,8 @@ def _nothing(result: Comparisons, console: Terminal) -> None:
     console.words(f"Nothing to compare: {nothing_compared(result)}.")
     if (names := factors_measured(result)) and not result.about:
         console.words(f"--by FACTOR compares levels. Factors here: {', '.join(names)}.")
+        if PAIRS in names:
+            console.words("How many pairs fit: `twinbed analyse scaling RESULTS`, or the report.")
     for table in measured_tables(result):
         _table(console, table)
 

@@ -71,7 +71,7 @@ def whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_conclusion_lists_matrix_and_cautions_come_in_this_order(result: Comparisons) -> None:
     lines = printed(result)
     assert lines[0] == "= like-it is a stand-in for host here: all 12 headline comparisons are within 10"
-    marks = ("like-it is", "Use it for", "Do not use it for", "Application", "Cautions", "Intervals, values")
+    marks = ("like-it is", "Use it for", "Do not use it for", "Application", "Cautions: ", "Intervals, values")
     at = [next(n for n, line in enumerate(lines) if mark in line) for mark in marks]
     assert at == sorted(at)
     assert not [line for line in lines if "Ratio [" in line or line.startswith("Spread")], "tables are for --all"
