@@ -61,7 +61,7 @@ def page(
     own_sections = [section for section in sections if not section.layer]
     verdict = replace(verdict_section(result), sentence="")
     # With one testbed, how many fit is the verdict.
-    beginning = [verdict, *([over_n] if over_n else [])]
+    beginning = [verdict, *([replace(over_n, folded=bool(result.comparisons))] if over_n else [])]
     first = beginning if result.comparisons else beginning[::-1]
     shown = [*first, cautions_section(result)]
     folded = [*_layers(tables, result, sections), *own_sections]

@@ -37,6 +37,8 @@ MOST_CARDS = 4
 """Testbeds whose lists come before the matrix."""
 MOST_OTHERS = 40
 """Rows of a layer's table of other metrics: those that differ most."""
+MOST_ALIKE = 200
+"""Comparisons without a difference in spread that a table has."""
 MOST_DRAWN = 3
 """Metrics whose residuals are drawn."""
 
@@ -114,7 +116,8 @@ def _summed(found: Sequence[Conclusion]) -> Iterator[str]:
             yield heading(f"{ground}{count} {len(found)} {'testbeds' if of_testbeds else 'levels'} {text} ({which}).")
     worst = [each.worst for each in found if each.different]
     if worst:
-        yield f"Largest difference: {said_of(max(worst, key=distance))}."
+        largest = max(worst, key=distance)
+        yield f"Largest difference, on {largest.testbed}: {said_of(largest)}."
 
 
 def card(of: Conclusion) -> Section:
@@ -260,7 +263,9 @@ def spread_section(result: Comparisons) -> Section | None:
     items: list[Item] = [spread_table(shown)] if shown else []
     if rest:
         title = f"{len(rest)} comparisons without a difference in spread"
-        items.append(Section("", title, items=(spread_table(rest, title),), folded=True, on_paper=True))
+        more = (f"The first {MOST_ALIKE} of {len(rest)}; `twinbed report --csv` writes all.",) if len(rest) > MOST_ALIKE else ()
+        table = spread_table(rest[:MOST_ALIKE], title)
+        items.append(Section("", title, items=(table, *more), folded=True, on_paper=True))
     return Section("spread", "Spread: does it vary as much?", sentence, tuple(items), folded=True)
 
 
