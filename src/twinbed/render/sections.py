@@ -177,7 +177,8 @@ def _matrix(matrix: Matrix) -> Markup:
                 lines.append(html("<tr>{}{}{}</tr>", first, cell, Markup().join(cells)))
         bodies.append(html("<tbody>{}</tbody>", Markup().join(lines)))
     table = html(
-        '<table class="matrix"><caption>{} <span class="screen">Press a verdict for what it rests on.</span></caption><thead><tr>{}</tr></thead>{}</table>',
+        '<table class="matrix"><caption>{} <span class="screen">Press a verdict for what it rests on.</span></caption>'
+        "<thead><tr>{}</tr></thead>{}</table>",
         matrix.caption,
         heads,
         Markup().join(bodies),
