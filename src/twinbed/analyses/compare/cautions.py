@@ -16,6 +16,7 @@ from twinbed.model.columns import PlannedRuns, Records, first_come, testbed_name
 from twinbed.model.record import Record, Settings
 from twinbed.model.run import Status, level_text
 from twinbed.model.tables import Tables
+from twinbed.model.wake_ups import IDLE_WAKE_UPS
 from twinbed.observations.samples import CellRuns, Samples, distinct_rows, places_of
 from twinbed.observations.suspicion import suspicion
 
@@ -127,8 +128,8 @@ def residue(tables: Tables, sessions: str | None = None) -> Residue:
     for cell, (place, fact, value) in distinct_rows(tables.table("facts"), ("place", "fact", "value"), records, places):
         facts[cell, place, fact].add(value)
     for (cell, place, fact), values in facts.items():
-        # What a passport says of durations, such as booting's, differs each time by nature.
-        if len(values) > 1 and not fact.endswith("seconds"):
+        # Durations, such as booting's, and counts of wake-ups differ in every run by nature.
+        if len(values) > 1 and not fact.endswith("seconds") and not fact.startswith(IDLE_WAKE_UPS):
             varying[cell][f"{place}: {fact}"] = frozenset(values)
     for key, differing in _apart(tables, records, cells).items():
         varying[key] |= differing
