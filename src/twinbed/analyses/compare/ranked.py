@@ -131,15 +131,8 @@ def _most_by_chance(tests: int, alpha: float) -> int:
     return tests
 
 
-def listings(result: Comparisons, shown: Sequence[Comparison], *, everything: bool = False) -> Iterator[tuple[Rank, Listing]]:
-    """Yield the first ``MOST_KINDS`` kinds, or all, each with its rank; then how many more there are."""
-    found = ranked(result, shown)
-    for each in found if everything else found[:MOST_KINDS]:
-        yield each.rank, each.listing(everything=everything)
-
-
 def summed(found: Sequence[Ranked]) -> str:
-    """``1 invalidates, 3 weaken, 2 note``, for a first screen."""
+    """``1 invalidates, 3 weaken, 2 notes``, for a first screen."""
     counts = {rank: sum(each.rank is rank for each in found) for rank in Rank}
     words = {Rank.INVALIDATES: ("invalidates", "invalidate"), Rank.WEAKENS: ("weakens", "weaken"), Rank.NOTE: ("note", "notes")}
     return ", ".join(f"{count} {words[rank][count > 1]}" for rank, count in counts.items() if count)

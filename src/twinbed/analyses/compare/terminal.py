@@ -11,7 +11,7 @@ from twinbed.analyses.compare import exclusion
 from twinbed.analyses.compare.conclusion import MOST_ROWS, Conclusion, conclusions, matrix, unseen, why
 from twinbed.analyses.compare.forest import STYLES, forest
 from twinbed.analyses.compare.ranked import MOST_KINDS, RANKS, ranked, summed
-from twinbed.analyses.compare.section import card, lede
+from twinbed.analyses.compare.section import MOST_SENTENCES, card, lede
 from twinbed.analyses.compare.tables import by_metric, measured_tables, quantile_table, spread_table, verdict_table
 from twinbed.analyses.compare.words import factors_measured, nothing_compared
 from twinbed.model.caution import Rank
@@ -105,7 +105,8 @@ def verdict_lines(result: Comparisons, console: Terminal, *, each_testbed: bool 
     """Print the conclusion: a paragraph a testbed, or for many testbeds unless ``each_testbed`` how many can stand in."""
     found = conclusions(result)
     texts = [each.sentence for each in found] if each_testbed else [*lede(result)] if found else []
-    verdicts = [each.verdict for each in found] if len(texts) == len(found) else []
+    one_each = len(texts) == len(found) and (each_testbed or len(found) <= MOST_SENTENCES)
+    verdicts = [each.verdict for each in found] if one_each else []
     for at, text in enumerate(texts):
         verdict = verdicts[at] if verdicts else None
         console.words(f"{SYMBOLS[verdict]} {text}" if verdict else text, STYLES[verdict] if verdict else "bold")
