@@ -191,12 +191,14 @@ def changed_range(value: float, low: float, high: float) -> str:
 
     >>> changed_range(0.7, 0.64, 0.76), changed_range(12.5, 9.6, 16.1), changed_range(0.95, 0.85, 1.06)
     ('24-36 %', '9.6-16 times', '15 % lower to 6.0 % higher')
+    >>> changed_range(1.41, 1.1, 1.7)
+    '10-70 %'
     """
     if low > 0 and high > FOLD * low:
         return f"spans more than {FOLD:.0f}-fold"
     if low > 0 and high < 1 and value >= 0.01:
         return f"{_percent(high)}-{_percent(low)} %"
-    if low > 1 and high < TIMES:
+    if low >= 1 and value < TIMES:
         return f"{_percent(low)}-{_percent(high)} %"
     if low >= 1:
         short = f"{_multiple(low)}-{_multiple(high)} times"
