@@ -75,8 +75,8 @@ def test_a_verdict_opens_what_it_rests_on(opened: Page) -> None:
 
 
 def test_plots_are_drawn_and_described(opened: Page) -> None:
-    # Three headline metrics, two plots each.
-    assert opened.ask("document.querySelectorAll('[id^=layer] figure svg[role=img][aria-label]').length") == 6
+    # Three headline metrics, each with its values; the ratios of all are one picture in the verdict.
+    assert opened.ask("document.querySelectorAll('[id^=layer] figure svg[role=img][aria-label]').length") == 3
     opened.ask("document.querySelectorAll('details').forEach(each => { each.open = true })")
     assert opened.ask("[...document.querySelectorAll('figure svg')].every(svg => svg.getBoundingClientRect().width > 200)")
     # Four cells of three testbeds with five replicates each: a mark each.

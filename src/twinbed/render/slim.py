@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -11,6 +12,8 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _NEEDLESS = {"class", "pointer-events", "aria-roledescription", "stroke-miterlimit", "font-family", "role", "version"}
 _DEFAULTS = {"opacity": "1", "stroke-width": "1", "font-size": "11px", "transform": "translate(0,0)", "text-anchor": "start"}
 _INHERITED = ("fill", "stroke", "stroke-width", "stroke-dasharray", "text-anchor", "font-size", "font-weight")
+_SHARED = ("fill", "stroke", "stroke-width", "opacity")
+"""What circles in a row share."""
 _GEOMETRY = ("d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "r")
 _DECIMALS = re.compile(r"-?\d+\.\d+")
 _PLACE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
@@ -34,7 +37,9 @@ def _clean(element: Element) -> None:
     kept: list[Element] = []
     for child in element:
         is_ground = child.get("class") in ("background", "foreground") and not {"fill", "stroke"} & set(child.attrib)
-        is_hidden = child.get("display") == "none" or (child.tag == f"{_SVG}text" and child.get("opacity") == "0")
+        is_hidden = child.get("display") == "none" or (
+            child.tag == f"{_SVG}text" and (child.get("opacity") == "0" or not "".join(child.itertext()))
+        )
         if is_ground or is_hidden:
             continue
         _clean_one(child)
@@ -82,6 +87,9 @@ def _joined(elements: list[Element]) -> list[Element]:
     joined: list[Element] = []
     for look, group in groupby(elements, key=_look):
         same = list(group)
+        if look and same[0].tag == f"{_SVG}circle" and len(same) > 1:
+            joined.append(_grouped(same, dict(look)))
+            continue
         if look is None or len(same) < 2:
             joined += same
             continue
@@ -90,7 +98,20 @@ def _joined(elements: list[Element]) -> list[Element]:
     return joined
 
 
+def _grouped(circles: Sequence[Element], look: Mapping[str, str]) -> Element:
+    """Return circles in a group that has what they share. Each stays as transparent as it is, also where it covers another."""
+    group = Element(f"{_SVG}g", {name: value for name, value in look.items() if name != "opacity"})
+    if "opacity" in look:
+        group.attrib |= {"fill-opacity": look["opacity"], "stroke-opacity": look["opacity"]}
+    for circle in circles:
+        circle.attrib = {name: value for name, value in circle.attrib.items() if name not in look}
+    group[:] = circles
+    return group
+
+
 def _look(element: Element) -> tuple[tuple[str, str], ...] | None:
+    if element.tag == f"{_SVG}circle":
+        return tuple((name, element.attrib[name]) for name in _SHARED if name in element.attrib)
     if element.tag != f"{_SVG}line" or element.get("data-said") or not _PLACE.fullmatch(element.get("transform", "")):
         return None
     return tuple(sorted((name, value) for name, value in element.attrib.items() if name not in ("transform", "x2", "y2")))

@@ -28,25 +28,29 @@ class Fact:
 
 def passports(tables: Tables) -> tuple[Fact, ...]:
     """Return the testbeds' passports, in the order of places and names; places that are alike everywhere share a line."""
-    value = _collect(tables, "facts", ("place", "fact", "value"))
-    merged: dict[str, list[Fact]] = {}
-    for (place, name), rows in sorted(value.items()):
-        fact = Fact(place, name, _values(rows, 0), {})
-        same = next((index for index, each in enumerate(merged.get(name, [])) if each.values == fact.values), None)
-        if same is None:
-            merged.setdefault(name, []).append(fact)
-        else:
-            merged[name][same] = replace(fact, place=f"{merged[name][same].place}, {place}")
-    return tuple(sorted((fact for facts in merged.values() for fact in facts), key=lambda fact: (fact.place, fact.name)))
+    rows_of = _collect(tables, "facts", ("place", "fact", "value"))
+    return _places_joined(Fact(place, name, _values(rows, 0), {}) for (place, name), rows in sorted(rows_of.items()))
 
 
 def applied(tables: Tables) -> tuple[Fact, ...]:
-    """Return every setting as asked and as found."""
-    value_read = _collect(tables, "applied", ("subject", "setting", "found", "asked", "source"))
-    return tuple(
+    """Return every setting as asked and as found; places that are alike everywhere share a line."""
+    rows_of = _collect(tables, "applied", ("subject", "setting", "found", "asked", "source"))
+    return _places_joined(
         Fact(subject, setting, _values(rows, 0), _values(rows, 1), next(iter(rows.values()))[0][2])
-        for (subject, setting), rows in sorted(value_read.items())
+        for (subject, setting), rows in sorted(rows_of.items())
     )
+
+
+def _places_joined(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Return the facts with those of one name that only differ in their places as one."""
+    joined: list[Fact] = []
+    for fact in facts:
+        same = next((index for index, other in enumerate(joined) if replace(other, place=fact.place) == fact), None)
+        if same is None:
+            joined.append(fact)
+        else:
+            joined[same] = replace(fact, place=f"{joined[same].place}, {fact.place}")
+    return tuple(sorted(joined, key=lambda fact: (fact.place, fact.name)))
 
 
 Rows = dict[str, list[tuple[str, ...]]]

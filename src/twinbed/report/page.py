@@ -64,9 +64,8 @@ def page(
     beginning = [verdict, *([replace(over_n, folded=bool(result.comparisons))] if over_n else [])]
     first = beginning if result.comparisons else beginning[::-1]
     shown = [*first, cautions_section(result)]
-    folded = [*_layers(tables, result, sections), *own_sections]
-    folded += [section for section in (spread_section(result),) if section]
-    folded += [shortened(section) for section in (order_section(result),) if section]
+    folded = [*_layers(tables, result, sections, whole=whole), *own_sections]
+    folded += [shortened(section) for section in (spread_section(result), order_section(result)) if section]
     links = [
         *((section.key, section.title) for section in shown),
         *([("tables", "Tables")] if own else []),
@@ -96,6 +95,13 @@ def page(
     return document(title, body, "Every number can be rebuilt from the run folders next to this page.")
 
 
+MORE = {
+    "order": "Figures of all metrics: twinbed export RESULTS --figures",
+    "spread": "Every comparison: twinbed report RESULTS --csv",
+}
+"""Where the details of sections are that no command has a page for."""
+
+
 def in_short(section: Section) -> Section:
     """Return what a report shows of an analysis: without what its own page has folded away, and says where that is. A report of
     everything takes megabytes, and is not read."""
@@ -103,10 +109,8 @@ def in_short(section: Section) -> Section:
     if len(kept) == len(section.items):
         return section
     name = section.key.partition("-")[0]
-    if name == "order":
-        return replace(section, items=kept, notes=(*section.notes, "Figures of all metrics: twinbed export RESULTS --figures"))
     command = registry.analysis_command(name)
-    more = f"Every detail: twinbed {command} RESULTS --html" if command else ""
+    more = MORE.get(name) or (f"Every detail: twinbed {command} RESULTS --html" if command else "")
     return replace(section, items=kept, notes=(*section.notes, *filter(None, [more])))
 
 
@@ -163,9 +167,9 @@ def _reference(tables: Tables, result: Comparisons) -> str | None:
     return next((each.reference for each in result.comparisons), tables.outline.reference)
 
 
-def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section]) -> Iterator[Section]:
+def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section], *, whole: bool) -> Iterator[Section]:
     """Yield the layers, each with what analyses give to it."""
-    for section in layer_sections(result):
+    for section in layer_sections(result, whole=whole):
         layer = section.key.removeprefix("layer-")
         given = [replace(each, layer="") for each in sections if each.layer == layer]
         segmented = [*_segment_sizes(tables, result)] if layer == Layer.NETWORK else []

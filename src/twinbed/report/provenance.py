@@ -14,7 +14,7 @@ from twinbed.model.run import Status
 from twinbed.model.tables import Outline, Tables
 from twinbed.render.html import html
 from twinbed.render.tabular import Tabular
-from twinbed.report.facts import Fact, applied, passports, shown
+from twinbed.report.facts import MISSING, Fact, applied, passports, shown
 from twinbed.report.files import imported
 from twinbed.report.links import links
 from twinbed.show.quantities import duration, share
@@ -22,6 +22,9 @@ from twinbed.show.words import cell_title
 
 MOST_RUNS = 2000
 """Rows of the table of runs; failed runs come first where there are more."""
+
+
+AS_FOUND = "As found; (asked) where that differs. A value that stands once is the same on all testbeds."
 
 
 def provenance(tables: Tables) -> Iterator[Markup]:
@@ -45,6 +48,7 @@ def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], se
         yield _facts(
             testbeds,
             differing,
+            "Fact",
             f"{origin} Marked: not as on {testbeds[0]}. Several values are separated by |.",
         )
     else:
@@ -55,12 +59,13 @@ def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], se
         yield Tabular("", origin, ("Fact", "Value"), rows, texts=2).as_html() + Markup("</details>")
     if settings:
         yield Markup("<h3>Settings: asked and read back</h3>")
-        yield html("<p>{} settings were read back from the system after they were set.</p>", len(settings))
+        places = sum(setting.place.count(", ") + 1 for setting in settings)
+        yield html("<p>{} settings were read back from the system after they were set.</p>", places)
         yield html(
             '<details class="print"{}><summary>All settings</summary>',
             " open" if len(settings) <= 12 else "",
         )
-        yield _settings(testbeds, settings) + Markup("</details>")
+        yield _facts(testbeds, settings, "Setting", AS_FOUND) + Markup("</details>")
     yield from links(tables)
     yield Markup("</section>")
 
@@ -69,49 +74,32 @@ def _heads(names: Sequence[str]) -> Markup:
     return Markup().join(html('<th scope="col">{}</th>', name) for name in names)
 
 
-def _facts(testbeds: Sequence[str], facts: Sequence[Fact], caption: str) -> Markup:
+def _facts(testbeds: Sequence[str], facts: Sequence[Fact], title: str, caption: str) -> Markup:
+    """Return a table with one line a fact. A value that all testbeds share stands once."""
+    with_sources = any(fact.source for fact in facts)
     rows = []
     for fact in facts:
-        cells = Markup().join(html("<td{}>{}</td>", _mark(fact, name, testbeds), shown(fact.values, name)) for name in testbeds)
-        rows.append(html('<tr><th scope="row">{}: {}</th>{}</tr>', fact.place, fact.name, cells))
+        values = [_value(fact, name) for name in testbeds]
+        if fact.differs(testbeds) or len(set(values)) > 1:
+            marks = (Markup(' class="differs"') if fact.differs([testbeds[0], name]) else "" for name in testbeds)
+            cells = Markup().join(html("<td{}>{}</td>", mark, value) for mark, value in zip(marks, values, strict=True))
+        else:
+            cells = html('<td colspan="{}">{}</td>', len(testbeds), values[0])
+        source = html("<td><code>{}</code></td>", fact.source) if with_sources else ""
+        rows.append(html('<tr><th scope="row">{}: {}</th>{}{}</tr>', fact.place, fact.name, cells, source))
     return html(
         '<div class="scroll" tabindex="0"><table class="facts"><caption>{}</caption>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
         caption,
-        _heads(["Fact", *testbeds]),
+        _heads([title, *testbeds, *(["Read by"] if with_sources else [])]),
         Markup().join(rows),
     )
 
 
-def _mark(fact: Fact, testbed: str, testbeds: Sequence[str]) -> Markup:
-    """Marks what is not as on the reference, which comes first."""
-    differs = fact.values.get(testbed, ()) != fact.values.get(testbeds[0], ())
-    return html(' class="fact{}"', " differs" if differs else "")
-
-
-def _settings(testbeds: Sequence[str], settings: Sequence[Fact]) -> Markup:
-    rows = []
-    for setting in settings:
-        cells = []
-        for name in testbeds:
-            asked, actual = shown(setting.asked, name), shown(setting.values, name)
-            text = escape(actual) if asked == actual or asked in ("null", "–") else html("{} (asked {})", actual, asked)
-            cells.append(html("<td{}>{}</td>", _mark(setting, name, testbeds), text))
-        rows.append(
-            html(
-                '<tr><th scope="row">{}: {}</th>{}<td class="fact"><code>{}</code></td></tr>',
-                setting.place,
-                setting.name,
-                Markup().join(cells),
-                setting.source,
-            )
-        )
-    return html(
-        '<div class="scroll" tabindex="0"><table class="facts"><caption>As found; (asked) where that differs.</caption>'
-        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
-        _heads(["Setting", *testbeds, "Read by"]),
-        Markup().join(rows),
-    )
+def _value(fact: Fact, testbed: str) -> Markup:
+    """Return a fact as found on a testbed, with what was asked where that differs."""
+    asked, actual = shown(fact.asked, testbed), shown(fact.values, testbed)
+    return escape(actual) if asked in (actual, "null", MISSING) else html("{} (asked {})", actual, asked)
 
 
 def _runs(tables: Tables) -> Iterator[Markup]:

@@ -19,8 +19,10 @@ MEAN = "mean_segment_bytes"
 """The metric that these sizes have a verdict by."""
 DIRECTIONS = {"originator": "client_to_server", "responder": "server_to_client"}
 """Who sent, as the table says it and as metrics do: clients open the connections."""
-MOST_SIZES = 40
-"""Discs of a testbed in a panel; sizes are joined to bins of an eighth of an octave where there are more."""
+DECADES = (1, 10, 100, 1_000, 10_000, 100_000)
+"""Marks of the axis, in bytes."""
+MOST_SIZES = 20
+"""Discs of a testbed in a panel; sizes are joined to bins of a quarter of an octave where there are more."""
 
 Sizes = Mapping[str, Mapping[str, Mapping[int, int]]]
 """Cell -> testbed -> payload bytes -> segments."""
@@ -60,7 +62,7 @@ def _panel(cell: str, testbeds: Mapping[str, Mapping[int, int]], order: Sequence
             part = count / total
             label = f"{name}: {share(round(part, 4))} of {total:,} segments have about {size:,} bytes of payload"
             rows.append({"testbed": name, "bytes": size, "share": part, "said": label})
-    axis = {"title": "payload bytes of a segment", "format": "~s", "tickCount": 5, "titleAnchor": "end", "titlePadding": 2}
+    axis = {"title": "payload bytes of a segment", "format": "~s", "values": DECADES, "titleAnchor": "end", "titlePadding": 2}
     scale = {"type": "log", "domain": [max(least / 1.5, 0.7), most * 1.5], "nice": False}
     discs: Spec = {
         "data": {"values": rows},
@@ -81,12 +83,12 @@ def _panel(cell: str, testbeds: Mapping[str, Mapping[int, int]], order: Sequence
 
 
 def joined(counts: Mapping[int, int]) -> Mapping[int, int]:
-    """Return the counts themselves; where there are too many sizes, bins of an eighth of an octave at their mean size."""
+    """Return the counts themselves; where there are too many sizes, bins of a quarter of an octave at their mean size."""
     if len(counts) <= MOST_SIZES:
         return counts
     bins: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for size, count in counts.items():
-        bin_ = bins[round(8 * _log2(size))]
+        bin_ = bins[round(4 * _log2(size))]
         bin_[0] += size * count
         bin_[1] += count
     return {round(total / count): count for total, count in bins.values()}

@@ -42,6 +42,10 @@ BETWEEN = 66
 VERDICTS = [str(verdict) for verdict in Verdict]
 
 
+THIN = 1.5
+"""Pixels of a corrected interval, which is too thin to point at; the other interval and the ratio on it have the numbers."""
+
+
 def distribution(comparisons: Sequence[Comparison]) -> Spec:
     """Replicates, means and intervals of the mean of one metric: the reference and every testbed, a panel a cell."""
     labels = _pair_labels(comparisons)
@@ -217,7 +221,7 @@ def _over_band(
     }
     shape = {**colour, "scale": {"domain": VERDICTS, "range": ["circle", "diamond", "cross"]}}
     itself = [{"testbed": reference, "one": 1, "said": f"{first.reference}: the reference"}]
-    spans = [("wide_low", "wide_high", 1.5), ("low", "high", 4.5)]
+    spans = [("wide_low", "wide_high", THIN), ("low", "high", 3 * THIN)]
     layers: list[Spec] = [
         {
             "data": {"values": band},
@@ -237,7 +241,7 @@ def _over_band(
         *(
             {
                 "data": {"values": [row for row in data if low_name in row]},
-                "mark": {"type": "rule", "strokeWidth": thickness, "strokeCap": "round"},
+                "mark": {"type": "rule", "strokeWidth": thickness, "strokeCap": "round", "aria": thickness > THIN},
                 "encoding": {
                     "y": y,
                     "x": {**x, "field": low_name},

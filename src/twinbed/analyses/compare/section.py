@@ -35,11 +35,11 @@ MOST_SENTENCES = 3
 """Testbeds that have a sentence of their own on the first screen."""
 MOST_CARDS = 4
 """Testbeds whose lists come before the matrix."""
-MOST_OTHERS = 40
+MOST_OTHERS = 20
 """Rows of a layer's table of other metrics: those that differ most."""
 MOST_ALIKE = 200
 """Comparisons without a difference in spread that a table has."""
-MOST_DRAWN = 3
+MOST_DRAWN = 1
 """Metrics whose residuals are drawn."""
 
 
@@ -165,16 +165,21 @@ def _by_rank(found: Sequence[Ranked]) -> Iterator[Item]:
         yield Section("", RANKS[rank], items=tuple(each.listing() for each in group))
 
 
-def layer_sections(result: Comparisons) -> Iterator[Section]:
-    """Yield a section for each layer, closed but for its sentence: its headline metrics, then others that differ."""
+def layer_sections(result: Comparisons, *, whole: bool = True) -> Iterator[Section]:
+    """Yield a section for each layer, closed but for its sentence: its headline metrics, then others that differ. Unless
+    ``whole`` without quantiles and without ratios, which the picture of all headline ratios has too."""
     for layer in dict.fromkeys(each.layer for each in result.comparisons):
         of_layer = [each for each in result.comparisons if each.layer == layer]
         headlines = [each for each in of_layer if each.headline]
         others = [each for each in of_layer if not each.headline]
-        items: list[Item] = [metric_section(title, rows, result) for title, rows in by_metric(headlines)]
+        items: list[Item] = [metric_section(title, rows, result, whole=whole) for title, rows in by_metric(headlines)]
         if others:
             items.append(_others(others))
-        yield Section(f"layer-{layer}", LAYERS.get(layer, layer), _layer_sentence(headlines, others), tuple(items), folded=True)
+        more = (
+            () if whole or not headlines else ("Medians, quantiles and ratios of each metric: `twinbed compare RESULTS --html`",)
+        )
+        title, sentence = LAYERS.get(layer, layer), _layer_sentence(headlines, others)
+        yield Section(f"layer-{layer}", title, sentence, tuple(items), more, folded=True)
 
 
 def _layer_sentence(headlines: Sequence[Comparison], others: Sequence[Comparison]) -> str:
@@ -186,19 +191,19 @@ def _layer_sentence(headlines: Sequence[Comparison], others: Sequence[Comparison
     return f"{first} {second}".strip()
 
 
-def metric_section(title: str, comparisons: Sequence[Comparison], result: Comparisons) -> Section:
-    """Return one metric: its table, both its pictures, and other estimates."""
+def metric_section(title: str, comparisons: Sequence[Comparison], result: Comparisons, *, whole: bool = True) -> Section:
+    """Return one metric: its table and its values; if ``whole`` its ratios and other estimates too."""
     pooled = [each for each in result.pooled if (each.metric, each.host, each.direction) == _place(comparisons[0])]
     items: list[Item] = [verdict_table(title, comparisons, pooled)]
     means = any(estimate.mean is not None for each in comparisons for estimate in (each.estimate, each.reference_estimate))
     every = "Every replicate; tick: the mean; bar: its CI, cut at the edge." if means else "Every replicate."
     items.append(Figure(f"{title} values", spec=lambda: distribution(comparisons), caption=every))
-    if any(each.ratio is not None for each in comparisons):
+    if whole and any(each.ratio is not None for each in comparisons):
         caption = f"Ratio to {comparisons[0].reference} with its CIs; the band is the margin."
         items.append(Figure(f"{title} ratio to {comparisons[0].reference}", spec=lambda: ratios(comparisons), caption=caption))
     if left_out := cells_left_out(comparisons):
         items.append(f"{left_out} more cells are in the table only.")
-    if quantiles := quantile_table(comparisons):
+    if whole and (quantiles := quantile_table(comparisons)):
         items.append(Section("", quantiles.title, items=(quantiles,), folded=True, in_text=False))
     return Section("", heading(title), items=tuple(items))
 
@@ -265,7 +270,7 @@ def spread_section(result: Comparisons) -> Section | None:
         title = f"{len(rest)} comparisons without a difference in spread"
         more = (f"The first {MOST_ALIKE} of {len(rest)}; `twinbed report --csv` writes all.",) if len(rest) > MOST_ALIKE else ()
         table = spread_table(rest[:MOST_ALIKE], title)
-        items.append(Section("", title, items=(table, *more), folded=True, on_paper=True))
+        items.append(Section("", title, items=(table, *more), folded=True))
     return Section("spread", "Spread: does it vary as much?", sentence, tuple(items), folded=True)
 
 

@@ -10,6 +10,8 @@ from twinbed.show.figure import Figure
 from twinbed.show.words import cell_title
 
 HEIGHT = 90
+SPOKEN = 5
+"""Every so many points has its number, where the pointer is."""
 CAPTION = "The rate over the time of a run: the mean of all runs (line) and their range (area). Shaded: the warm-up."
 
 
@@ -52,6 +54,6 @@ def _panel(states: Sequence[Steady]) -> Spec:
         layer([{"one": 100}], "rule", {"y": {**y, "field": "one"}}, color=MUTED, strokeDash=[3, 3], aria=False),
         layer(rows, "area", ends, opacity=0.15, color=INK, aria=False),
         layer(rows, "line", {"x": x, "y": y}, strokeWidth=1.6, color=DIFFERENT if each.settles is False else INK, aria=False),
-        layer(rows, "circle", {"x": x, "y": y, "description": {"field": "said"}}, size=14, opacity=0, color=INK),
+        layer(rows[SPOKEN // 2 :: SPOKEN], "circle", {"x": x, "y": y, "description": {"field": "said"}}, size=90, opacity=0),
     ]
     return {"height": HEIGHT, "layer": layers}
