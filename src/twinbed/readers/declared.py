@@ -29,6 +29,8 @@ from twinbed.model.units import Switch
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LEAST = 3
+"""Characters that the beginning of a pattern must match to be worth a word."""
 SHOWN = 80
 """Characters of a text in a message."""
 MOST_IN_A_LINE = 1000
@@ -289,11 +291,16 @@ def _end(lines: Sequence[str], pattern: str, first: int = 0) -> str:
             at = next((at for at, count in enumerate(_counts(some, beginning)) if count), None) if groups(beginning) < 2 else None
         except ValueError:
             continue
-        if at is not None and (rest := _parts([some[at]], beginning)[0][2]) != some[at]:
+        if at is not None and _matched(parts := _parts([some[at]], beginning)[0], some[at]) >= LEAST:
+            rest = parts[2]
             column = len(some[at]) - len(rest) + 1
             return f"its beginning {beginning!r} ends at line {first + at + 1}, column {column}, before {_cut(rest)!r}"
     filled = [line for line in lines if line.strip()]
     return f"not even its beginning does: {amount(len(filled), 'line')}{f', the last {_cut(filled[-1])!r}' if filled else ''}"
+
+
+def _matched(parts: tuple[str, str, str], line: str) -> int:
+    return len(line) - len(parts[0]) - len(parts[2])
 
 
 def _in_csv(lines: Sequence[str], cell: CsvCell, first: int) -> Iterator[Spot]:

@@ -226,9 +226,9 @@ class CommandParams(WorkloadParams):
     """Settings of the user's programs."""
 
     typical = {
-        "server": {"run": ["nginx", "-g", "daemon off;"], "ready": {"listening": 80}},
-        "client": {"run": ["ab", "-q", "-n", "1000", "http://{server}/"]},
-        "metrics": {"requests_per_second": {"regex": "^Requests per second: +([0-9.]+)", "unit": "1/s", "rate": True}},
+        "server": {"run": ["iperf3", "--server"], "ready": {"listening": 5201}},
+        "client": {"run": ["iperf3", "--client", "{server}", "--json"]},
+        "metrics": {"goodput": {"json": "end.sum_received.bits_per_second", "unit": "bit/s", "rate": True}},
     }
 
     client: ClientProgram = Field(description="the program on each client, which runs to its end")
@@ -275,7 +275,7 @@ class CommandParams(WorkloadParams):
         return made
 
     @model_validator(mode="after")
-    def _with_files(self, info: ValidationInfo) -> CommandParams:
+    def _with_files(self, info: ValidationInfo[Mapping[str, str] | None]) -> CommandParams:
         """Read the files of a study, whose folder is the context; the hashes tie a run to their content."""
         folder = (info.context or {}).get("folder")
         if folder is not None and self.files:
@@ -466,6 +466,7 @@ class _Pair:
     client: str
     numbers: Mapping[str, float | None]
     evidence: Sequence[Evidence]
+    wrong: Sequence[str]
     tables: Sequence[tuple[str, pa.Table]]
     rest: Extracted
 
@@ -520,12 +521,12 @@ class CommandWorkload(Workload[CommandParams]):
     def unreadable(self, params: CommandParams, artifacts: Path) -> str:
         try:
             self._pairs(params, artifacts)
-        except (OSError, ValueError, LookupError, TwinbedError) as error:
+        except (OSError, ValueError, TwinbedError) as error:
             return str(error)
         return ""
 
     def evidence(self, params: CommandParams, artifacts: Path) -> Sequence[Evidence]:
-        return [each for pair in self._pairs(params, artifacts) for each in pair.evidence]
+        return [each for pair in self._read(params, artifacts) for each in pair.evidence]
 
     def parse(self, params: CommandParams, artifacts: Path) -> Extracted:
         pairs = self._pairs(params, artifacts)
@@ -541,17 +542,25 @@ class CommandWorkload(Workload[CommandParams]):
         )
 
     def _pairs(self, params: CommandParams, artifacts: Path) -> list[_Pair]:
+        """Read all pairs. Raises ValueError that names every metric that cannot be read."""
+        pairs = self._read(params, artifacts)
+        if wrong := [each for pair in pairs for each in pair.wrong]:
+            raise ValueError("; ".join(wrong))
+        return pairs
+
+    def _read(self, params: CommandParams, artifacts: Path) -> list[_Pair]:
         clients = [file.parent.name for file in artifacts_named(artifacts, _output("client"))]
         return [self._pair(params, Tree(artifacts), client) for client in clients]
 
     def _pair(self, params: CommandParams, tree: Tree, client: str) -> _Pair:
         numbers: dict[str, float | None] = {}
         evidence: list[Evidence] = []
+        wrong: list[str] = []
         tables: list[tuple[str, pa.Table]] = []
         rest = Extracted()
         metrics = {metric.name: metric for metric in self.described(params).metrics}
         for name, each in params.metrics.items():
-            host = client if each.role == "client" else client.replace("client", "server", 1)
+            host = client if each.role == "client" else _server_of(client)
             file = f"{host}/{each.artifact}"
             try:
                 content = _content(tree, file, each)
@@ -566,18 +575,21 @@ class CommandWorkload(Workload[CommandParams]):
                     continue
                 one = each.find(_text(content), each.unit or "1")
             except (ValueError, FormatError) as error:
-                raise ValueError(f"{name}: {file}: {error}") from error
+                wrong.append(f"{name}: {file}: {error}")
+                unit = metrics[name].unit if name in metrics else ""
+                evidence.append(Evidence(host, name, None, unit, file, str(error)))
+                continue
             numbers[name] = one.value
-            evidence.append(Evidence(host, name, one.value, metrics[name].unit, file, _where(one)))
+            evidence.append(Evidence(host, name, one.value, metrics[name].unit, file, str(one.spot)))
             if each.values and metrics[name].unit == "s":
                 tables += requests(one.numbers, host).items()
         if params.work and params.work.value is not None:
             numbers[params.work.name] = number_of(Spot(filled(params.work.value, params.settings)), "1")
-        return _Pair(client, numbers, evidence, tables, rest)
+        return _Pair(client, numbers, evidence, wrong, tables, rest)
 
 
-def _where(found: Found) -> str:
-    return str(found.spot)
+def _server_of(client: str) -> str:
+    return client.replace("client", "server", 1)
 
 
 def _content(tree: Tree, file: str, metric: Measured) -> bytes:
@@ -615,7 +627,9 @@ def _values(params: CommandParams, pairs: Sequence[_Pair], metrics: Mapping[str,
         yield from (Value(name, number, metrics[name].unit) for name, number in pairs[0].numbers.items())
         return
     for pair in pairs:
-        yield from (Value(name, number, metrics[name].unit, pair.client) for name, number in pair.numbers.items())
+        for name, number in pair.numbers.items():
+            is_client = name not in params.metrics or params.metrics[name].role == "client"
+            yield Value(name, number, metrics[name].unit, pair.client if is_client else _server_of(pair.client))
     for name in pairs[0].numbers:
         declared = params.metrics.get(name) or next((m for m in params.metrics.values() if m.format and not m.metric), None)
         how = declared.joined(metrics[name], rate) if declared else "sum"
