@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 from twinbed.analyses import ANALYSES
 from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.contracts.analysis import Analysis
-from twinbed.contracts.format import Format
+from twinbed.contracts.format import Format, FormatError, Measurement
+from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.plugins import AnyAnalysis, AnyWorkload, Plugins
-from twinbed.imports.workload import Imported
+from twinbed.imports.text.source import File
+from twinbed.imports.text.source import read as read_file
+from twinbed.imports.workload import Imported, of_host
 from twinbed.instruments.counters import counters
 from twinbed.instruments.events import events
 from twinbed.instruments.fingerprint import fingerprint
@@ -28,6 +33,7 @@ from twinbed.metrics.derived import FAIRNESS, declared
 from twinbed.metrics.metric import Metric
 from twinbed.published.printed import table_names
 from twinbed.study.catalogue import Catalogue
+from twinbed.study.run import Choice
 from twinbed.testbeds.container import container
 from twinbed.testbeds.fake import fake
 from twinbed.testbeds.minimega import minimega
@@ -35,6 +41,7 @@ from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.model import model
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.remote import remote, uplinked
+from twinbed.workloads.command import CommandWorkload
 from twinbed.workloads.http import http
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
@@ -54,28 +61,6 @@ class Registry(Plugins):
         """Return the plugins whose artifacts a run may have: workloads, and the reader of imported files."""
         imported = Imported(formats)
         return {**self.workloads, imported.name: imported}
-
-
-PLUGINS = Registry(
-    drivers={
-        driver.name: driver
-        for driver in (
-            container,
-            qemu,
-            Mixed({"container": container, "qemu": qemu, "remote": uplinked}),
-            remote,
-            minimega,
-            model,
-            fake,
-        )
-    },
-    workloads={workload.name: workload for workload in (http, iperf3, planted, replay)},
-    instruments={
-        instrument.name: instrument
-        for instrument in (packets, counters, events, syscalls, latency, sockets, stations, monitor, fingerprint)
-    },
-    backgrounds={background.name: background for background in (stress, traffic)},
-)
 
 
 FORMATS = (
@@ -98,6 +83,39 @@ def formats() -> Mapping[str, Format]:
     """Return every format by its name. They are imported on demand: few results are from other tools."""
     modules = [importlib.import_module(f"twinbed.imports.formats.{name}") for name in FORMATS]
     return Formats((each.name, each) for module in modules for each in module.FORMATS)
+
+
+def read_as(name: str, path: Path, label: str) -> Measurement:
+    """Return the one measurement of a host's file in a format; ``label`` is HOST/NAME. Raises FormatError."""
+    measurements = read_file(formats()[name], File(path, label), {})
+    if len(measurements) != 1:
+        raise FormatError(f"holds {len(measurements)} measurements in the format {name}, and one is read")
+    if wrong := [each for each in measurements[0].diagnostics if not each.harmless]:
+        raise FormatError(str(wrong[0].text), wrong[0].line)
+    host = label.partition("/")[0]
+    return replace(measurements[0], tables={key: of_host(table, host) for key, table in measurements[0].tables.items()})
+
+
+PLUGINS = Registry(
+    drivers={
+        driver.name: driver
+        for driver in (
+            container,
+            qemu,
+            Mixed({"container": container, "qemu": qemu, "remote": uplinked}),
+            remote,
+            minimega,
+            model,
+            fake,
+        )
+    },
+    workloads={workload.name: workload for workload in (http, iperf3, planted, replay, CommandWorkload(formats, read_as))},
+    instruments={
+        instrument.name: instrument
+        for instrument in (packets, counters, events, syscalls, latency, sockets, stations, monitor, fingerprint)
+    },
+    backgrounds={background.name: background for background in (stress, traffic)},
+)
 
 
 def analysis(name: str) -> AnyAnalysis:
@@ -137,15 +155,18 @@ def catalogue() -> Catalogue:
         summaries={name: plugin.summary for name, plugin in everything.items()},
         also={name: plugin.also for name, plugin in everything.items()},
         metrics=metrics,
+        formats=lambda: {each.name: [metric.name for metric in each.metrics] for each in formats().values()},
         printed=table_names(),
     )
 
 
-def metrics(workload: str, others: Sequence[str]) -> Mapping[str, str]:
+def metrics(workload: Choice[WorkloadParams], others: Sequence[str]) -> Mapping[str, str]:
     """Return the metrics of runs with these plugins, also per unit of work, and their units."""
-    work = PLUGINS.workloads[workload].work
-    plugins = (PLUGINS.workloads[workload], *(PLUGINS.accompanying[name] for name in others))
-    of_each = (*(plugin.metrics for plugin in plugins), runs.USAGE_METRICS, (runs.OVERLAP,))
+    plugin = PLUGINS.workloads[workload.kind]
+    about = plugin.described(workload.params)
+    work = about.work
+    others_metrics = (PLUGINS.accompanying[name].metrics for name in others)
+    of_each = (plugin.metrics, about.metrics, *others_metrics, runs.USAGE_METRICS, (runs.OVERLAP,))
     units = {name: each.unit for metrics in of_each for name, each in declared(metrics, work).items()}
     return {
         **units,

@@ -160,7 +160,7 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     yield f"topology: {written({'pairs': 1, 'link': link})}"
     yield ""
     yield f"# The work that clients and servers do (twinbed describe {workload['kind']})."
-    yield f"workload: {written(work)}"
+    yield from COMMAND if workload["kind"] == "command" else [f"workload: {written(work)}"]
     yield ""
     yield "# Factors: every combination of levels is run. Any setting can be a factor (twinbed describe factor)."
     yield "factors:"
@@ -178,6 +178,27 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     yield "profiles:"
     short = {"workload.duration": "2s"} if DURATION in catalogue.workloads[str(workload["kind"])].model_fields else {}
     yield f"  quick: {written({'replicates': 3, **({} if DURATION in factors else short)})}"
+
+
+COMMAND = """\
+workload:
+  kind: command
+  # Programs of the image (twinbed image list), and your own: Debian packages, or files below the folder of this file.
+  # packages: [redis-server, redis-tools]
+  # files: {client.py: /opt/client.py} # the file, and its path on every host
+  settings: {duration: 2s} # in commands {duration} is 2s, and {duration.seconds} is 2; any of them may be a factor
+  server:
+    run: [iperf3, --server] # a list of arguments, never a shell string
+    ready: {listening: 5201} # or {output: "a pattern in its output"}, or {after: 2s}
+  client:
+    run: [iperf3, --client, "{server}", --time, "{duration.seconds}", --json]
+    limit: 60s
+  # Where each metric is read: regex, csv, json, values (a number a line), or format (twinbed describe command).
+  metrics:
+    goodput: {read: client.stdout, json: end.sum_received.bits_per_second, unit: bit/s, rate: true}
+    received: {read: client.stdout, json: end.sum_received.bytes, unit: bytes, extensive: true, headline: false}
+  # work: {name: requests, value: "{requests}"} # what each client does: other metrics are divided by it
+  # Try it before you run it all: `twinbed try` with this file""".split("\n")
 
 
 def _testbed(given: str, catalogue: Catalogue) -> tuple[str, Mapping[str, object]]:

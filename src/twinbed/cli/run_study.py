@@ -78,7 +78,7 @@ def run_study(
         within = [run for run in wanted if run.block < reach]
         to_do = due(within, {run.id: folder.status(run.id) for run in within}, retry_failed)
         spread = on.fleet()
-        installed = _ready(study, to_do, results) if to_do and not spread else None
+        installed = ready(study, to_do, results) if to_do and not spread else None
         # The largest run decides, made or not: programs on hosts inherit the limit.
         allow_descriptors(resources.descriptors(runs, registry.PLUGINS))
         if others := folder.count() - sum(folder.status(run.id) is not None for run in runs):
@@ -143,7 +143,7 @@ def _all_is_kept(run: str) -> None:
     """Do nothing after a run: the study keeps everything."""
 
 
-def _ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
+def ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     """Check this machine and build the image if it is missing. Raises PreflightFailed with every problem."""
     used = {run.testbed.kind for run in to_do}
     in_process = {name for name in used if registry.PLUGINS.drivers[name].in_process}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 PROGRAM_BYTES = 3 * 2**20
 """The default memory of a program: on 80 hosts nginx took 2.8 MB, ab 1.3, iperf3 2.4, irtt 2.5, counters 0.2."""
@@ -15,20 +16,24 @@ PRELOAD = "libtwinbed_preload.so"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The sign that a started program is ready: exactly one of the two. There are no fixed sleeps."""
+    """The sign that a started program is ready: exactly one of the three."""
 
     listening: int | None = None
-    """A TCP port that it listens on, seen from its own host."""
-    says: bytes | None = None
-    """A text on its standard output or error."""
+    """A port that it listens on, seen from its own host."""
+    says: bytes | Callable[[bytes], bool] | None = None
+    """A text on its standard output or error, or a test of either."""
+    after_s: float | None = None
+    """A fixed time, for a program of the user that gives no other sign."""
+    protocol: Literal["tcp", "udp"] = "tcp"
+    """The protocol of the port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program to run on a host: an argument list, never a shell string.
 
-    In arguments and the environment ``{artifacts}`` is the host's folder that is collected into the run folder, and ``{bin}``
-    the folder of twinbed's own programs."""
+    In arguments and the environment ``{artifacts}`` is the host's folder that is collected into the run folder, ``{bin}`` the
+    folder of twinbed's own programs, and ``{address:HOST}`` the address of a host."""
 
     host: str
     argv: tuple[str, ...]
@@ -43,6 +48,8 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     limit_s: float = 30.0
     """Time limit to become ready; for a program that runs to its end, to end."""
+    exits: tuple[int, ...] = (0,)
+    """Exit codes of a good end, for a program that runs to its end."""
     stop_limit_s: float | None = None
     """Time limit for a program that stays to end after its signal; None: the usual limit."""
     round: int = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
-from typing import Protocol
+from typing import Literal, Protocol
 
 from twinbed.model.usage import Usage
 
@@ -125,8 +125,8 @@ class Host(Protocol):
 
     def write(self, path: str, content: bytes, *, mode: int | None = ..., limit_s: float = ...) -> None: ...
 
-    def listening(self, port: int, limit_s: float) -> float:
-        """Wait until a program listens on a TCP port, and return the seconds waited."""
+    def listening(self, port: int, limit_s: float, protocol: Literal["tcp", "udp"] = ...) -> float:
+        """Wait until a program listens on a port, and return the seconds waited."""
         ...
 
     def reaches(self, address: str, limit_s: float) -> bool:

@@ -7,17 +7,29 @@ are upper bounds, reached only if every link is full both ways.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from twinbed.contracts.check import Trial
+from twinbed.model.near import Near
 from twinbed.model.topology import Topology
 
 ROLES = ("client", "server", "router")
 """The roles of hosts. Bystanders are made like the clients and servers of their pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error of settings that are valid one by one."""
+
+    where: tuple[str | int, ...]
+    """Path of the setting in the model."""
+    message: str
+    allowed: str
+    near: Near = ()
 
 
 class PluginParams(BaseModel):
@@ -27,6 +39,10 @@ class PluginParams(BaseModel):
 
     typical: ClassVar[Mapping[str, object]] = {}
     """Settings of a first study, if the defaults are not enough."""
+
+    def faults(self) -> Iterable[Fault]:
+        """Return errors of settings that depend on each other, each with its place."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +100,19 @@ class DriverParams(PluginParams):
 class WorkloadParams(PluginParams):
     """Settings of a workload."""
 
-    lab_only: ClassVar[bool] = False
-    """It may run only on the switches of a lab, since its packets must not reach another network."""
+    @classmethod
+    def own_settings(cls, data: Mapping[str, object]) -> Sequence[tuple[str, ...]]:
+        """Return the paths of settings that a study's text (its section, as plain data) names itself."""
+        return ()
+
+    @property
+    def lab_only(self) -> str:
+        """Return why it may run only on hosts of a lab; empty if it may run on all."""
+        return ""
+
+    def formats(self) -> Sequence[tuple[tuple[str, ...], str, str | None]]:
+        """Return the formats of files that it reads: the setting's path, the format, and the metric if it reads only one."""
+        return ()
 
     def unfit(self, topology: Topology) -> Unfit | None:
         """Return its first setting that does not fit this topology; None if all fit."""

@@ -24,6 +24,8 @@ class WorkloadPlan:
 
     files: Sequence[tuple[str, str, bytes]] = ()
     """(host, absolute path, content)"""
+    executable: frozenset[str] = frozenset()
+    """Paths of ``files`` that are programs."""
     prepare: Sequence[Command] = ()
     servers: Sequence[Command] = ()
     warm_up: Sequence[Command] = ()
@@ -37,6 +39,19 @@ class Described:
     metrics: Sequence[Metric]
     work: str
     rate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A value with the text that it was read from."""
+
+    host: str
+    metric: str
+    value: float | None
+    unit: str
+    file: str
+    text: str
+    """The place in the file, and what is there."""
 
 
 class Workload(Measuring, Protocol[P]):
@@ -69,6 +84,14 @@ class Workload(Measuring, Protocol[P]):
 
     def services(self, params: P) -> Sequence[Service]:
         """Return the services that clients ask for, which identify its connections; empty without connections."""
+        return ()
+
+    def unreadable(self, params: P, artifacts: Path) -> str:
+        """Return why a run fails whose artifacts lack what its study declares; empty if they do not."""
+        return ""
+
+    def evidence(self, params: P, artifacts: Path) -> Sequence[Evidence]:
+        """Return where values were read, for a workload whose study declares that. Raises as ``parse``."""
         return ()
 
     def described(self, params: P) -> Described:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from twinbed.contracts.host import Exit
 from twinbed.hosts import connection as wire
@@ -298,10 +298,10 @@ class AgentHost:
         channel.send(wire.LIST, {"path": path})
         return channel.understood(_listing, limit_s)
 
-    def listening(self, port: int, limit_s: float) -> float:
-        """Wait until a program listens on a TCP port, and return the seconds waited."""
-        channel = Channel(self.connection, f"waiting for TCP port {port}")
-        channel.send(wire.LISTENING, {"port": port, "protocol": "tcp", "limit_s": limit_s})
+    def listening(self, port: int, limit_s: float, protocol: Literal["tcp", "udp"] = "tcp") -> float:
+        """Wait until a program listens on a port, and return the seconds waited."""
+        channel = Channel(self.connection, f"waiting for {protocol.upper()} port {port}")
+        channel.send(wire.LISTENING, {"port": port, "protocol": protocol, "limit_s": limit_s})
         return channel.understood(lambda answer: number(answer["waited_s"]), limit_s + 5.0)
 
     def nic(self, device: str, *, limit_s: float = 10.0) -> NicState:

@@ -146,8 +146,8 @@ class InProcessHost:
         """Return 0: the host has no clock of its own."""
         return 0.0
 
-    def listening(self, port: int, limit_s: float) -> float:
-        raise HostError(f"{self.name}: a {self.kind} host has no TCP ports")
+    def listening(self, port: int, limit_s: float, protocol: str = "tcp") -> float:
+        raise HostError(f"{self.name}: a {self.kind} host has no ports")
 
     def reaches(self, address: str, limit_s: float) -> bool:
         """Return True: no link to other hosts could be down."""

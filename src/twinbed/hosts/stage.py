@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Literal, Never
 
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.command import Command
@@ -101,8 +103,8 @@ def _round(command: Command) -> int:
 
 def _start(command: Command, bed: Bed, site: Site, *, held: bool = False) -> Started:
     host = bed.hosts[command.host]
-    argv = [placed(argument, host) for argument in command.argv]
-    env = {name: placed(value, host) for name, value in command.env.items()}
+    argv = [placed(argument, host, bed.addresses) for argument in command.argv]
+    env = {name: placed(value, host, bed.addresses) for name, value in command.env.items()}
     program = host.start(argv, env=env, held=held)
     name = command.stdout or f"{Path(command.argv[0]).name}.out"
     return Started(command, program, site.place(command.host) / name)
@@ -115,28 +117,38 @@ def _until_ready(item: Started, bed: Bed) -> None:
     if ready.says is not None:
         item.program.says(ready.says, item.command.limit_s)
     elif ready.listening is not None:
-        _until_listening(item, bed.hosts[item.command.host], ready.listening)
+        _until_listening(item, bed.hosts[item.command.host], ready.listening, ready.protocol)
+    elif ready.after_s is not None:
+        item.program.started(item.command.limit_s)
+        with item.program.changed:
+            item.program.changed.wait_for(lambda: item.program.ended, ready.after_s)
+        if item.program.ended:
+            _raise_ended(item)
 
 
-def _until_listening(item: Started, host: Host, port: int) -> None:
+def _raise_ended(item: Started) -> Never:
+    done = item.program.wait(1.0)
+    why = f"{done.why} before it was ready"
+    raise ProgramFailed(item.command.host, item.program.argv, why, done.stderr) from None
+
+
+def _until_listening(item: Started, host: Host, port: int, protocol: Literal["tcp", "udp"]) -> None:
     """Wait for the port, and check now and then whether the program has ended instead."""
     deadline = time.monotonic() + item.command.limit_s
     while True:
         try:
-            host.listening(port, _LISTEN_STEP_S)
+            host.listening(port, _LISTEN_STEP_S, protocol)
             return
         except HostLost:
             raise
         except HostError:
             item.program.started()  # raises if it could not start
             if item.program.ended:
-                done = item.program.wait(1.0)
-                why = f"{done.why} before it was ready"
-                raise ProgramFailed(item.command.host, item.program.argv, why, done.stderr) from None
+                _raise_ended(item)
             if time.monotonic() > deadline:
                 which = f"{item.command.host}: {item.command.argv[0]}"
                 limit_s = item.command.limit_s
-                raise LimitExceeded(f"{which}: it did not listen on TCP port {port} within {limit_s:g} s") from None
+                raise LimitExceeded(f"{which}: it did not listen on {protocol.upper()} port {port} within {limit_s:g} s") from None
 
 
 def _drain(item: Started) -> None:
@@ -171,7 +183,7 @@ def to_its_end(command: Command, bed: Bed, site: Site) -> None:
         done = item.program.wait(command.limit_s)
     finally:
         _keep(item)
-    if done.code != 0:
+    if done.code not in command.exits:
         raise ProgramFailed(command.host, item.program.argv, done.why, done.stderr or done.stdout)
 
 
@@ -209,7 +221,7 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequ
     for item in started:
         try:
             done = item.program.wait(item.command.limit_s)
-            if done.code != 0:
+            if done.code not in item.command.exits:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
             item.exit = done
             host = item.command.host
@@ -283,5 +295,9 @@ def _write(path: Path, content: bytes) -> None:
         sink.write(content)
 
 
-def placed(text: str, host: Host) -> str:
-    return text.replace("{artifacts}", host.artifacts).replace("{bin}", host.bin)
+_ADDRESS = re.compile(r"\{address:([A-Za-z0-9]+)\}")
+
+
+def placed(text: str, host: Host, addresses: Mapping[str, str] | None = None) -> str:
+    text = text.replace("{artifacts}", host.artifacts).replace("{bin}", host.bin)
+    return text if addresses is None else _ADDRESS.sub(lambda match: addresses.get(match[1], match[0]), text)

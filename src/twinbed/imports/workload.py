@@ -22,7 +22,8 @@ from twinbed.contracts.format import Format, Measurement
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.workload import Described, Workload, WorkloadPlan
 from twinbed.imports.text.source import File, read
-from twinbed.metrics.metric import Layer, Metric, Scale, Value
+from twinbed.metrics.metric import Metric, Value
+from twinbed.metrics.own import OwnMetric
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document
 
@@ -78,24 +79,6 @@ def _sha256(path: Path) -> bytes:
 
 ALIKE = 1e-4
 """Share by which two files of a run may differ: both ends of a stream time it, a little apart."""
-
-
-class OwnMetric(BaseModel):
-    """A metric that a manifest declares, of a file of its own making."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="in lower case, words joined by underscores")
-    unit: str = Field("1", description="a base unit: s, bytes, bit/s, 1/s, 1; or count, of events")
-    layer: Layer = Field(Layer.APPLICATION, description="which layer it describes")
-    scale: Scale = Field(Scale.RATIO, description="nominal, ordinal, interval or ratio")
-    description: str = Field("", description="what it means")
-    extensive: bool = Field(False, description="whether it grows with the work done")
-    headline: bool = Field(True, description="whether the summary shows it")
-    margin: float | None = Field(None, description="of an interval scale: how far apart is still equivalent")
-
-    def metric(self) -> Metric:
-        return Metric(**self.model_dump())
 
 
 class ImportedFile(BaseModel):
@@ -172,7 +155,7 @@ class Imported(Workload[ImportedParams]):
                 elif before is None or before[0].value is None or (value.value is not None and resolution < before[1]):
                     values[place] = value, resolution
             for name, table in measurement.tables.items():
-                tables.setdefault(name, []).append(_of_host(table, file.host))
+                tables.setdefault(name, []).append(of_host(table, file.host))
             cautions += measurement.cautions
             cautions += [
                 Caution(Kind.UNREADABLE, f"{file.path}: {diagnostic}")
@@ -207,7 +190,7 @@ def _placed(measurement: Measurement, host: str) -> Iterator[Value]:
         yield value if value.host or not host else replace(value, host=host)
 
 
-def _of_host(table: pa.Table, host: str) -> pa.Table:
+def of_host(table: pa.Table, host: str) -> pa.Table:
     """Return the table with its empty hosts named."""
     import pyarrow.compute as pc
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -164,7 +164,7 @@ def execute(
                     raise HostError(wrong)
                 if _may_leave_unfinished(driver, run):
                     checksums.hold(bed, run.topology.names())
-                put_files(plan.files, bed)
+                put_files(plan.files, bed, plan.executable)
                 for command in plan.prepare:
                     to_its_end(command, bed, site)
             if link_checks is not None and checked is None and linkcheck.asks(run.topology.link):
@@ -260,8 +260,9 @@ def is_in_a_lab(run: Run, drivers: Mapping[str, AnyDriver]) -> bool:
 
 def not_in_a_lab(run: Run) -> str:
     """Say why a workload may not run on this testbed."""
-    kind = run.workload.kind
-    return f"the workload {kind} runs only in labs, and hosts of {run.testbed_name} ({run.testbed.kind}) are on other networks"
+    kind, why = run.workload.kind, run.workload.params.lab_only
+    hosts = f"hosts of {run.testbed_name} ({run.testbed.kind})"
+    return f"the workload {kind} runs only in labs, and {hosts} are on other networks: {why}"
 
 
 def _may_leave_unfinished(driver: AnyDriver, run: Run) -> bool:
@@ -297,10 +298,10 @@ def _load(run: Run, plugins: Plugins, bed: Bed, pairs: Sequence[tuple[str, str, 
     return BackgroundPlan(files, [command for plan in plans for command in plan.commands])
 
 
-def put_files(files: Sequence[tuple[str, str, bytes]], bed: Bed) -> None:
-    """Write files on hosts: (host, path, content)."""
+def put_files(files: Sequence[tuple[str, str, bytes]], bed: Bed, executable: Collection[str] = ()) -> None:
+    """Write files on hosts: (host, path, content). Those whose paths are ``executable`` are programs."""
     for host, path, content in files:
-        bed.hosts[host].write(placed(path, bed.hosts[host]), content)
+        bed.hosts[host].write(placed(path, bed.hosts[host]), content, mode=0o755 if path in executable else None)
 
 
 def _has_places(bed: Bed, load: Sequence[Command], run: Run) -> None:

@@ -63,8 +63,9 @@ def real_root(run: Run, plugins: Plugins) -> frozenset[str]:
 
 def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[str, str]]:
     """Yield host and program. ``captures``: links are captured on the hosts."""
+    own = plugins.workloads[run.workload.kind].plan(run.workload.params, ()).executable
     for command in _commands(run, plugins, captures=captures):
-        yield from ((command.host, program) for program in _programs(command.argv))
+        yield from ((command.host, program) for program in _programs(command.argv) if program not in own)
     for client, server in run.topology.names():
         for program in linkcheck.programs(run.topology.link):
             yield from ((client, program), (server, program))

@@ -193,6 +193,10 @@ def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
         if removed and failed_phase is None:
             failed_phase = Phase.COLLECT
             reason = f"artifacts must be plain files of limited size; others were removed: {', '.join(removed)}"
+        if failed_phase is None:
+            workload = plugins.workloads[run.workload.kind]
+            reason = workload.unreadable(run.workload.params, site.artifacts) or None
+            failed_phase = Phase.COLLECT if reason else None
         status = Status.FAILED if failed_phase else Status.COMPLETE
         record = run.record(
             status=status,

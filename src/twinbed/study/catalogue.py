@@ -6,9 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, WorkloadParams
+from twinbed.study.run import Choice
 
 
-def _unknown(_workload: str, _beside: Sequence[str]) -> Mapping[str, str]:
+def _unknown(_workload: Choice[WorkloadParams], _beside: Sequence[str]) -> Mapping[str, str]:
+    return {}
+
+
+def _none() -> Mapping[str, Sequence[str]]:
     return {}
 
 
@@ -24,8 +29,10 @@ class Catalogue:
     """Plugin -> one line for readers. Each name belongs to one plugin of any kind."""
     also: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Plugin -> other words that people search for."""
-    metrics: Callable[[str, Sequence[str]], Mapping[str, str]] = _unknown
+    metrics: Callable[[Choice[WorkloadParams], Sequence[str]], Mapping[str, str]] = _unknown
     """Return the metrics, with their units, of a run with a workload and other plugins (instruments, background loads).
     Empty: names are not checked."""
+    formats: Callable[[], Mapping[str, Sequence[str]]] = _none
+    """Return the formats of files that other tools made, and the metrics of each."""
     printed: Sequence[str] = ()
     """The names of printed tables. Empty: names are not checked."""

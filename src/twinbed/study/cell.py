@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentParams, PluginParams, WorkloadParams
 from twinbed.model.run import Level
+from twinbed.model.template import given
 from twinbed.model.topology import Topology
 from twinbed.study.document import Problem, Scalar
 from twinbed.study.factor import INSTRUMENTS, TESTBED, Factor, Setting, instruments_of
@@ -131,6 +132,8 @@ class _Resolver:
         self.problems = problems
         self.checked: dict[tuple[object, ...], BaseModel | None] = {}
         self.resolved: dict[tuple[str, str, str], Scalar] = {}
+        self.kinds: dict[str, tuple[str, Scalar]] = {}
+        """Factor -> the kind of its first level, for settings of the study's own."""
 
     def cell(self, chosen: Mapping[str, Scalar]) -> Cell | None:
         name = str(chosen[TESTBED].value)
@@ -208,12 +211,24 @@ class _Resolver:
             allowed = f"null as its level of {factor.name}, and the other such cells under exclude"
             self.problems.append(Problem.at(factor.place, f"factors.{factor.name}", reason, allowed))
 
+    def _same_kind(self, made: FromLevel) -> None:
+        """Report a level of a setting of the study's own that is of another kind than the first."""
+        kind = given(made.level.value).kind
+        first, level = self.kinds.setdefault(made.factor, (kind, made.level))
+        if kind != first:
+            text = f"{shown(made.level.value)} is a {kind}, and {shown(level.value)} is a {first}"
+            self.problems.append(Problem.at(made.level.place, f"factors.{made.factor}", text, "levels of one kind"))
+
     def _find_twins(self, section: Section[M], levels: Mapping[Path, FromLevel], params: BaseModel) -> None:
         """Report levels that are written differently and mean the same, such as 1MiB and 1024KiB."""
         for path, made in levels.items():
             value: object = params
+            own = False
             for step in path:
-                value = getattr(value, step)
+                own = isinstance(value, Mapping)
+                value = value[step] if isinstance(value, Mapping) else getattr(value, step)
+            if own:
+                self._same_kind(made)
             key = (made.factor, section.path, repr(value))
             first = self.resolved.setdefault(key, made.level)
             if first is not made.level:

@@ -135,7 +135,7 @@ def declared(model: type[BaseModel]) -> tuple[Declared, ...]:
     """Return the settings of a model, its own before those of what it inherits."""
     order = [name for base in model.__mro__ for name in vars(base).get("__annotations__", {}) if name in model.model_fields]
     names = dict.fromkeys([*order, *model.model_fields])
-    return tuple(_declared(name, model.model_fields[name]) for name in names)
+    return tuple(_declared(model.model_fields[name].alias or name, model.model_fields[name]) for name in names)
 
 
 def _declared(name: str, of: FieldInfo) -> Declared:

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from twinbed.contracts.params import WorkloadParams
 from twinbed.model.near import nearest
 from twinbed.model.run import Level
 from twinbed.model.topology import Link, Topology
-from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed
+from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed, plain
 from twinbed.study.params import Path, also_of, shown
 from twinbed.study.sample import MOST, SAMPLES, independent, is_sample, read_count, read_sample, uniform
 
@@ -88,6 +89,13 @@ def settings(
     every += [setting for driver in drivers for setting in _fields("testbed", driver)]
     every += [setting for kind, params in instruments.items() for setting in _fields(f"instruments.{kind}", params)]
     return {setting.path: setting for setting in every}
+
+
+def own_settings(workload: type[WorkloadParams], section: Entries) -> dict[str, Setting]:
+    """Return the settings that the study's text names itself, by their dotted paths."""
+    data = plain(section)
+    paths = workload.own_settings(data) if isinstance(data, Mapping) else ()
+    return {setting.path: setting for setting in (Setting("workload", path) for path in paths)}
 
 
 def _fields(owner: str, model: type[BaseModel], *above: str) -> Iterator[Setting]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Generic, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from twinbed.contracts.params import PluginParams
 from twinbed.model.declaration import Also
 from twinbed.model.near import Near, nearest
 from twinbed.model.units import QuantityError, format_size
@@ -71,26 +73,43 @@ class Section(Generic[M_co]):
                 inner[step] = inner = dict(below) if isinstance(below, dict) else {}
             inner[path[-1]] = chosen.level.value
         try:
-            return self.model.model_validate(data)
+            params = self.model.model_validate(data, context={"folder": str(FilePath(self.node.place.file).parent)})
         except ValidationError as error:
             for detail in error.errors():
                 if detail["type"] == "missing" and detail["loc"] and detail["loc"][-1] in self.excused:
                     continue
                 problems.append(self._problem(detail, levels, note))
-        return None
+            return None
+        faults = list(params.faults()) if isinstance(params, PluginParams) else []
+        problems += [self._at(each.where, each.message, each.allowed, each.near, levels, note) for each in faults]
+        return None if faults else params
 
     def _problem(self, detail: ErrorDetails, levels: Mapping[Path, FromLevel], note: str) -> Problem:
         location = self._location(detail["loc"], levels)
         written = next((c.level for path, c in levels.items() if path == location), None) or node_at(self.node, location)
         value = shown(written.value if isinstance(written, Scalar) else detail["input"])
         message, allowed, near = _message(detail, value, self.model, location)
+        at_key = detail["type"] == "extra_forbidden"
+        return self._at(location, message, allowed, near, levels, note, at_key=at_key)
+
+    def _at(
+        self,
+        location: tuple[str | int, ...],
+        message: str,
+        allowed: str,
+        near: Near,
+        levels: Mapping[Path, FromLevel],
+        note: str,
+        *,
+        at_key: bool = False,
+    ) -> Problem:
         for path, chosen in levels.items():
             if location[: len(path)] == path:
                 return Problem.at(chosen.level.place, f"factors.{chosen.factor}", message + note, allowed, near)
         if not location and levels:
             message += " (with " + ", ".join(f"{c.factor}: {shown(c.level.value)}" for c in levels.values()) + ")"
         place = place_of(self.node, location)
-        if detail["type"] == "extra_forbidden":
+        if at_key:
             place = _key_place(self.node, location) or place
         return Problem.at(place, self._key(location), message, allowed, near)
 
@@ -186,7 +205,7 @@ def _descend(model: type[BaseModel], location: Sequence[str | int]) -> type[Base
 
 def _names_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     inner = _descend(model, location)
-    return [] if inner is None else list(inner.model_fields)
+    return [] if inner is None else [field.alias or name for name, field in inner.model_fields.items()]
 
 
 def _also_at(model: type[BaseModel], location: Sequence[str | int]) -> Mapping[str, Sequence[str]]:

@@ -15,7 +15,7 @@ from twinbed.model.result import Pairing
 from twinbed.model.run import Level
 from twinbed.study.catalogue import Catalogue
 from twinbed.study.cell import Cell, M, Only, Sections, cells
-from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed
+from twinbed.study.document import Entries, Items, Node, Position, Problem, Scalar, is_absent, listed, place_of
 from twinbed.study.factor import (
     DRAW,
     HYPERCUBE,
@@ -27,6 +27,7 @@ from twinbed.study.factor import (
     Uncertain,
     instruments_of,
     match_level,
+    own_settings,
     read_factors,
     settings,
 )
@@ -156,6 +157,7 @@ class StudyReader:
         models |= self.instruments_in_levels(node)
         loads = {path: section.model for path, section in backgrounds.items()}
         known = settings(None if workload is None else workload.model, loads, drivers, models)
+        known |= {} if workload is None else own_settings(workload.model, workload.node)
         factors = read_factors(node, known, seed, self.problems)
         if any(factor.name == TESTBED for factor in factors):
             self.check_testbed_factor(factors)
@@ -391,10 +393,23 @@ class StudyReader:
     ) -> tuple[Pivot, ...]:
         used = dict.fromkeys(name for cell in resolved for name in cell.instruments)
         used |= dict.fromkeys(name for cell in resolved for name in cell.backgrounds)
-        metrics = {} if workload is None or not resolved else self.catalogue.metrics(workload.kind, tuple(used))
+        metrics = {} if workload is None or not resolved else self.catalogue.metrics(resolved[0].workload, tuple(used))
+        self.check_formats(workload, resolved)
         return PivotReader(factors, self.whole, reference, metrics, self.catalogue.printed, self.problems).read(
             self.root.entries.get(TABLES)
         )
+
+    def check_formats(self, workload: Section[WorkloadParams] | None, resolved: Sequence[Cell]) -> None:
+        """Report formats of files, and metrics of theirs, that this twinbed does not have."""
+        asked = resolved[0].workload.params.formats() if workload is not None and resolved else ()
+        known = self.catalogue.formats() if asked else {}
+        for path, name, metric in asked:
+            wrong, where, names = (name, "format", [*known]) if name not in known else (metric, "metric", known[name])
+            if wrong is not None and wrong not in names:
+                place = place_of(workload.node, (*path, where)) if workload is not None else self.root.place
+                message = "is not a format that `twinbed import` knows" if where == "format" else f"is no metric of {name}"
+                key = ".".join(("workload", *path, where))
+                self.problem(place, key, f"{wrong!r} {message}", listed(names), nearest(wrong, names))
 
 
 def _text(value: Level) -> str:

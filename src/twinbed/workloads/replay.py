@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, TypedDict
+from typing import TypedDict
 
 from pydantic import Field, model_validator
 
@@ -49,8 +49,6 @@ LARGEST_BYTES = 64 * 2**20
 
 class ReplayParams(WorkloadParams):
     """Settings of the capture and the speed of its replay."""
-
-    lab_only: ClassVar[bool] = True
 
     capture: str | None = Field(
         None,
@@ -86,6 +84,10 @@ class ReplayParams(WorkloadParams):
         if hashlib.sha256(content).hexdigest() != self.capture_sha256:
             raise ValueError(f"{self.capture} has changed: its SHA-256 should be {self.capture_sha256}")
         return content
+
+    @property
+    def lab_only(self) -> str:
+        return "replayed packets must not reach another network"
 
     def unfit(self, topology: Topology) -> Unfit | None:
         if topology.routers:

@@ -107,7 +107,7 @@ class PlayedHost:
     def monotonic_ahead_s(self) -> float:
         return 1000.0
 
-    def listening(self, port: int, limit_s: float) -> float:
+    def listening(self, port: int, limit_s: float, protocol: str = "tcp") -> float:
         self.log.append((str(port), "listening", None))
         if self.lost:
             raise HostLost("gone")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from twinbed.imports.workload import OwnMetric
+from twinbed.metrics.own import OwnMetric
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import Document
 from twinbed.model.run import Level

@@ -103,7 +103,7 @@ class ModelHost(InProcessHost):
         else:
             self.sizes[path] = len(content)
 
-    def listening(self, port: int, limit_s: float) -> float:
+    def listening(self, port: int, limit_s: float, protocol: str = "tcp") -> float:
         if port not in self._ports:
             raise HostError(f"{self.name}: nothing listens on TCP port {port}")
         return 0.0
