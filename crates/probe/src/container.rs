@@ -16,6 +16,7 @@ use crate::failure::{complain, Failure, Outcome, Tried};
 use crate::root::{Bind, Prepared, Root, DEVICES};
 use crate::session::Ending;
 use crate::sys::{self, Forked};
+use crate::system_folders;
 use crate::user_namespace::UserNamespace;
 
 struct Container {
@@ -108,6 +109,7 @@ impl Container {
         sys::set_hostname(&self.hostname).tried(|| "set the hostname")?;
         sys::bring_up("lo").tried(|| "bring up lo")?;
         boundary::draw()?;
+        system_folders::in_container_image()?;
         agent::serve_both(control, Ending::Exit, self.key.clone())
     }
 }

@@ -50,6 +50,7 @@ fn boot() -> Outcome<std::convert::Infallible> {
     enter_root()?;
     sys::bring_up("lo").tried(|| "bring up lo")?;
     fs::create_dir(ARTIFACTS).tried(|| format!("create folder {ARTIFACTS}"))?;
+    system_folders::in_container_image()?;
     warm(parameter(&line, "twinbed.warm"));
     bring_up(parameter(&line, "twinbed.up"))?;
     // A guest is saved while it waits here: what follows is read after it was resumed.

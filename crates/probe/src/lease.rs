@@ -19,6 +19,7 @@ use crate::leased_host::{self, leases, undo_all, About, NOT_UNDONE};
 use crate::root::{self, Bind, Root, DEVICES};
 use crate::session::Ending;
 use crate::sys::{self, Forked};
+use crate::system_folders;
 
 /// The agent tells the keeper that something was sent to it, at most this many times in the time of the lease.
 const BEATS: u32 = 16;
@@ -161,6 +162,7 @@ impl Lease {
             Some(lower) => {
                 let devices = [&DEVICES[..], &["kmsg"]].concat();
                 Root { lower, scratch: &scratch, devices: &devices, binds: &binds }.prepare(None)?.enter()?;
+                system_folders::in_container_image()?;
             }
             None => root::keep_own(&scratch, &binds)?,
         }

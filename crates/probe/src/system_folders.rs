@@ -1,5 +1,6 @@
 //! /sys, /dev, /tmp and /run of a mount namespace of our own.
 
+use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -59,4 +60,17 @@ pub fn scratch_folders() -> Outcome<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
     mount("tmpfs", "tmpfs", "/tmp", flags, "mode=1777")?;
     mount("tmpfs", "tmpfs", "/run", flags, "mode=755")
+}
+
+/// Shows the system's folders in the root of a container image too, if this root has one in `/image`: programs that are started
+/// in it need them. Called before any other program runs here, so that no link can lead elsewhere.
+pub fn in_container_image() -> Outcome<()> {
+    for name in ["proc", "sys", "dev", "tmp", "run"] {
+        let target = format!("/image/{name}");
+        if fs::symlink_metadata(&target).is_ok_and(|found| found.is_dir()) {
+            let copy = Detached::of(&format!("/{name}"))?;
+            copy.attach_existing(&target).tried(|| format!("bind on {target}"))?;
+        }
+    }
+    Ok(())
 }

@@ -11,6 +11,8 @@ from twinbed import image as images
 from twinbed.cli.envelope import tell
 from twinbed.cli.help import CommandGroup
 from twinbed.image import Image
+from twinbed.model.image import Added
+from twinbed.readers.container_image import Unreadable, digest
 from twinbed.render.rows import print_json
 from twinbed.terminal import say, say_text
 
@@ -32,11 +34,30 @@ _FORMAT = click.option(
 )
 
 
+_PACKAGES = click.option("-p", "--package", "packages", metavar="NAME", multiple=True, help="Add a Debian package.")
+_CONTAINER_IMAGE = click.option(
+    "--image",
+    "container_image",
+    metavar="SOURCE",
+    help="Add a container image: oci-archive:FILE, docker-archive:FILE or a folder.",
+)
+
+
+def _added(packages: tuple[str, ...], source: str | None) -> Added:
+    """Return what is to be added. Raises click.UsageError for a container image that cannot be read."""
+    try:
+        return Added(packages, source, digest(source) if source else None)
+    except Unreadable as error:
+        raise click.UsageError(f"--image: {error}") from None
+
+
 @image.command()
 @click.option("--force", is_flag=True, help="Fetch the packages again, even if the image is there.")
 @click.option("--kernel", metavar="PACKAGE", help="Use another guest kernel, such as linux-image-6.12-amd64.")
+@_PACKAGES
+@_CONTAINER_IMAGE
 @_FORMAT
-def build(force: bool, kernel: str | None, form: str) -> None:
+def build(force: bool, kernel: str | None, packages: tuple[str, ...], container_image: str | None, form: str) -> None:
     """Build the image from Debian packages, unless it is there.
 
     \b
@@ -44,12 +65,14 @@ def build(force: bool, kernel: str | None, form: str) -> None:
       twinbed image build
       twinbed image build --force                              with today's packages
       twinbed image build --kernel linux-image-6.12-amd64      for testbeds with `kernel:`
+      twinbed image build -p redis-server -p redis-tools       for a workload with these `packages:`
+      twinbed image build --image oci-archive:app.tar          for a workload with this `image:`
 
     Progress goes to standard error. With --kernel, the image is built in addition to the default one, for testbeds whose
-    guests run that kernel (kernel: PACKAGE).
+    guests run that kernel (kernel: PACKAGE). What a workload adds is a layer on the image; `twinbed run` builds it too.
     """
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
-    built = images.build(force=force, say=partial(say, err=True), spec=spec)
+    built = images.build(force=force, say=partial(say, err=True), spec=spec, added=_added(packages, container_image))
     print_json(_described(built)) if form == "json" else say(str(built.rootfs.parent))
 
 
@@ -135,7 +158,8 @@ def list_(form: str) -> None:
         return
     for one in built:
         mark = "*" if one == used else " "
-        say(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}")
+        more = f"  with {one.added}" if one.added else ""
+        say(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}{more}")
     if not built:
         say("There is no image yet. Build it: twinbed image build", err=True)
 
@@ -147,4 +171,5 @@ def _described(one: Image) -> dict[str, object]:
         "disk_type": one.disk_type,
         "kernel_version": one.kernel_version,
         "packages": dict(one.packages),
+        "added": one.added or None,
     }

@@ -19,7 +19,7 @@ from twinbed.contracts.site import Installed
 from twinbed.design.time import expense
 from twinbed.hosts.resources import allow_descriptors
 from twinbed.image import build, find, probe_path
-from twinbed.lab import needs, preflight, resources
+from twinbed.lab import added, needs, preflight, resources
 from twinbed.lab.needs import PreflightFailed
 from twinbed.lab.study import Ending, carry_out, chosen, due
 from twinbed.model.amount import amount
@@ -155,7 +155,12 @@ def ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
     problems = [check for check in checks if check.required and not check.works]
     if problems:
         raise PreflightFailed(study.name, problems, "`twinbed check` tests everything and changes nothing")
-    return Installed(probe_path(), (find() or build(say=partial(say, err=True))) if used - in_process else NO_IMAGE)
+    tell_of = partial(say, err=True)
+    image = (find() or build(say=tell_of)) if used - in_process else NO_IMAGE
+    installed = Installed(probe_path(), image, added.built(to_do, registry.PLUGINS, tell_of))
+    if problems := added.lacking(to_do, registry.PLUGINS, installed):
+        raise PreflightFailed(study.name, problems, "correct the study's workload, then the same command")
+    return installed
 
 
 def _warn_undecidable(study: Study, console: Terminal) -> None:

@@ -58,5 +58,7 @@ class Command:
     """The most memory that it takes of the machine, or of its container."""
     tasks: int = PROGRAM_TASKS
     """The most processes and threads, likewise."""
+    root: str | None = None
+    """The folder of the host that is its root file system; None: the host's own."""
     real_root: bool = False
     """It needs the machine's own root on a host without its own kernel: eBPF, system-wide counts."""

@@ -14,6 +14,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from twinbed.contracts.check import Trial
+from twinbed.model.image import NOTHING, Added
 from twinbed.model.near import Near
 from twinbed.model.topology import Topology
 
@@ -84,6 +85,11 @@ class DriverParams(PluginParams):
         """Return whether a host with these settings has its own kernel, rather than its machine's."""
         return True
 
+    @property
+    def from_image(self) -> bool:
+        """Return whether a host with these settings runs the image, rather than a system of its own."""
+        return True
+
     def host_need(self) -> HostNeed | None:
         """Return the need of one host for this machine's resources; None if it runs elsewhere."""
         return None
@@ -91,6 +97,10 @@ class DriverParams(PluginParams):
     def estimate_seconds(self) -> float:
         """Return the seconds to bring the testbed up and down."""
         return 5.0
+
+    def guest_kernel(self) -> str | None:
+        """Return the Debian package of its guests' kernel; None for the image's own, and for hosts that are no guests."""
+        return None
 
     def workload_seconds(self, estimate_s: float) -> float:
         """Return the seconds this driver needs for a workload that takes ``estimate_s`` in real time."""
@@ -121,6 +131,10 @@ class WorkloadParams(PluginParams):
     def estimate_seconds(self) -> float:
         """Return the seconds that it runs."""
         return 10.0
+
+    def added(self) -> Added:
+        """Return the software that the image of all testbeds gets for it."""
+        return NOTHING
 
     def estimate_bytes(self, link_rate: int) -> float:
         """Return the bytes that each client writes per second of workload; ``link_rate`` in bit/s."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from twinbed.model.image import Image
+from twinbed.model.image import NOTHING, Added, Image
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,12 @@ class Installed:
 
     probe: Path
     image: Image
+    with_added: Mapping[Added, Image] = field(default_factory=dict)
+    """The images with the software that workloads add."""
+
+    def image_for(self, added: Added) -> Image:
+        """Return the image that has what a workload adds."""
+        return self.with_added[added] if added else self.image
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class Site:
     artifacts: Path
     cpus: tuple[int, ...]
     seed: int = 0
+    added: Added = NOTHING
+    """What the run's workload adds to the image; ``image`` has it."""
     programs: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The programs that the run starts on each host, for drivers whose hosts can be checked only once they are up."""
     real_root: Collection[str] = ()

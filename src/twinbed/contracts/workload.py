@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -13,6 +13,7 @@ from twinbed.contracts.extracted import Extracted, Measuring
 from twinbed.contracts.params import WorkloadParams
 from twinbed.metrics.metric import Metric
 from twinbed.model.clients import ClientTimes
+from twinbed.model.image import CONTAINER_IMAGE
 from twinbed.model.services import Service
 
 P = TypeVar("P", bound=WorkloadParams, contravariant=True)
@@ -30,6 +31,15 @@ class WorkloadPlan:
     servers: Sequence[Command] = ()
     warm_up: Sequence[Command] = ()
     clients: Sequence[Command] = ()
+
+    def within(self, root: str) -> WorkloadPlan:
+        """Return the plan with this folder of each host as the root of its programs and files."""
+        rounds = [
+            [replace(command, root=root) for command in round_]
+            for round_ in (self.prepare, self.servers, self.warm_up, self.clients)
+        ]
+        files = [(host, f"{root}{path}", content) for host, path, content in self.files]
+        return WorkloadPlan(files, frozenset(f"{root}{path}" for path in self.executable), *rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,11 @@ class Workload(Measuring, Protocol[P]):
     def plan(self, params: P, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
         """Plan the programs for ``pairs`` of (client host, server host, server address)."""
         ...
+
+    def planned(self, params: P, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
+        """Plan the programs, in the root of the workload's container image if it has one."""
+        plan = self.plan(params, pairs)
+        return plan.within(CONTAINER_IMAGE) if params.added().image else plan
 
     @abstractmethod
     def parse(self, params: P, artifacts: Path) -> Extracted:

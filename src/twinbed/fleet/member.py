@@ -24,16 +24,16 @@ from twinbed.hosts import owned
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.resources import allow_descriptors
 from twinbed.image import Image, build, find, probe_path
-from twinbed.lab import needs, preflight, resources
+from twinbed.lab import added, needs, preflight, resources
 from twinbed.lab.study import Event, PhaseBegan, make
-from twinbed.model.image import NO_IMAGE
+from twinbed.model.image import NO_IMAGE, Added
 from twinbed.model.run import Phase
 from twinbed.results.folder import Folder
 from twinbed.study.run import Run
 
 FORGOTTEN_S = 7 * 86400.0
-_images: dict[str, Image] = {}
-"""Results to the image of their runs."""
+_images: dict[tuple[str, Added], Image] = {}
+"""Results, and what is added to the image, to the image of their runs."""
 _stopping: set[str] = set()
 """Results whose present run is given up at the end of its phase."""
 
@@ -50,11 +50,12 @@ def name() -> str:
 def prepare(asked: Asked) -> Offered:
     """Check everything that the study needs. Raises LeftOut."""
     _stopping.discard(asked.results)
-    _images.pop(asked.results, None)
+    _forget_images(asked.results)
     for run in asked.cells:
         _known(run)
     try:
-        digest = (find() or build()).digest if asked.image else ""
+        images = [find() or build(), *added.built(asked.cells, registry.PLUGINS, _silent).values()] if asked.image else []
+        digest = "+".join(image.digest for image in images)
         allow_descriptors(resources.descriptors(asked.cells, registry.PLUGINS))
         _home()
         with _spool(asked.results).locked():
@@ -102,7 +103,7 @@ def make_run(ordered: Ordered) -> Made:
     with _alone(), spool.locked():
         if spool.status(run.id) is None:
             driver = registry.PLUGINS.drivers[run.testbed.kind]
-            image = NO_IMAGE if driver.in_process else _image(ordered.results)
+            image = NO_IMAGE if driver.in_process else _image(ordered.results, run.workload.params.added())
             if image is None:
                 raise LeftOut("its image is gone")
 
@@ -112,17 +113,33 @@ def make_run(ordered: Ordered) -> Made:
                     raise _Stopped
 
             try:
-                make(run, registry.PLUGINS, spool, Installed(probe_path(), image), hear, machine=name())
+                make(
+                    run,
+                    registry.PLUGINS,
+                    spool,
+                    Installed(probe_path(), image, {run.workload.params.added(): image}),
+                    hear,
+                    machine=name(),
+                )
             except _Stopped:
                 raise LeftOut("the controller gave it up") from None
         return _made(spool, run.id, run.cell)
 
 
-def _image(results: str) -> Image | None:
-    """Find the image and check its digest, once for all runs of a study."""
-    if results not in _images and (found := find()) is not None:
-        _images[results] = found
-    return _images.get(results)
+def _image(results: str, added: Added) -> Image | None:
+    """Find the image and check its files, once for all runs of a study."""
+    if (results, added) not in _images and (found := find(added=added)) is not None:
+        _images[results, added] = found
+    return _images.get((results, added))
+
+
+def _forget_images(results: str) -> None:
+    for key in [key for key in _images if key[0] == results]:
+        del _images[key]
+
+
+def _silent(_: str) -> None:
+    """Print nothing: a member has no terminal."""
 
 
 def _made(spool: Folder, run: str, cell: str) -> Made:
@@ -174,7 +191,7 @@ def give_up(results: str) -> None:
 
 def over(results: str) -> None:
     """Remove everything of a study that is over."""
-    _images.pop(results, None)
+    _forget_images(results)
     shutil.rmtree(_spool(results).path, ignore_errors=True)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
 from twinbed.hosts import owned
 from twinbed.hosts.error import HostError
+from twinbed.model.image import NOTHING, Added
 from twinbed.model.json import Document, loads
 
 OF_ROOT = Path("/var/lib/twinbed/cache")
@@ -45,9 +47,10 @@ def places() -> list[Path]:
     return found
 
 
-def build_command() -> str:
+def build_command(added: Added = NOTHING) -> str:
     """Return the shell command with which root builds the image into root's cache."""
-    return f"sudo {sys.executable} -m twinbed.image"
+    image = () if added.image is None else ("--image", str(added.image))
+    return shlex.join(["sudo", sys.executable, "-m", "twinbed.image", *image, *added.packages])
 
 
 def recall(file: Path) -> Document | None:

@@ -28,6 +28,8 @@ _LISTEN_STEP_S = 0.25
 _SIGUSR1 = 10
 _SIGKILL = 9
 _SIGTERM = 15
+_CHROOT = "/usr/sbin/chroot"
+"""Its path, since the programs' PATH is their root's."""
 _ON_THE_WAY_S = 0.05
 """A common start reaches all clients in this time plus twice the time that it took to read their hosts' clocks."""
 
@@ -105,6 +107,8 @@ def _start(command: Command, bed: Bed, site: Site, *, held: bool = False) -> Sta
     host = bed.hosts[command.host]
     argv = [placed(argument, host, bed.addresses) for argument in command.argv]
     env = {name: placed(value, host, bed.addresses) for name, value in command.env.items()}
+    if command.root is not None:
+        argv, env = [_CHROOT, command.root, *argv], {**site.image.environment, **env}
     program = host.start(argv, env=env, held=held)
     name = command.stdout or f"{Path(command.argv[0]).name}.out"
     return Started(command, program, site.place(command.host) / name)
@@ -148,7 +152,9 @@ def _until_listening(item: Started, host: Host, port: int, protocol: Literal["tc
             if time.monotonic() > deadline:
                 which = f"{item.command.host}: {item.command.argv[0]}"
                 limit_s = item.command.limit_s
-                raise LimitExceeded(f"{which}: it did not listen on {protocol.upper()} port {port} within {limit_s:g} s") from None
+                raise LimitExceeded(
+                    f"{which}: it did not listen on {protocol.upper()} port {port} within {limit_s:g} s"
+                ) from None
 
 
 def _drain(item: Started) -> None:

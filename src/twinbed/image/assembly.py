@@ -1,4 +1,4 @@
-"""Finds or builds the image: the base (Debian packages, kernel) plus this installation's probe.
+"""Finds or builds the image: the base (Debian packages, kernel), what a workload adds, and this installation's probe.
 
 A new probe makes a new image of the same base in seconds, since unchanged files are hard links.
 """
@@ -14,27 +14,30 @@ from pathlib import Path
 
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.process import run
-from twinbed.image import base, cache, initramfs
+from twinbed.image import base, cache, initramfs, layer, room
 from twinbed.image.failure import ImageFailed
 from twinbed.image.probe import MOUNTED_AT, probe_path
 from twinbed.image.specification import TWINBED, Specification
-from twinbed.model.image import Image
+from twinbed.model.image import CONTAINER_IMAGE, NOTHING, Added, Image
 from twinbed.model.json import loads
 
 DISK_TYPE = "erofs"
 
 
-def find(spec: Specification = TWINBED) -> Image | None:
+def find(spec: Specification = TWINBED, added: Added = NOTHING) -> Image | None:
     """Return the image of this specification with this installation's probe; None if it has not been built."""
-    folder = cache.current(_key(spec, _hash(probe_path())))
+    key = _key(spec, _hash(probe_path()), added)
+    folder = cache.current(key) if key else None
     return cache.opened(folder) if folder else None
 
 
-def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, spec: Specification = TWINBED) -> Image:
+def build(
+    *, force: bool = False, say: Callable[[str], None] = lambda _: None, spec: Specification = TWINBED, added: Added = NOTHING
+) -> Image:
     """Return the image, built if there is none; ``force`` fetches its packages again. ``say`` gets a line at each step.
 
     Raises ImageFailed, and then leaves nothing but ``build.log``."""
-    if not force and (image := find(spec)):
+    if not force and (image := find(spec, added)):
         return image
     started = time.monotonic()
 
@@ -43,11 +46,14 @@ def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, s
 
     try:
         with cache.building(say_when) as work:
-            if not force and (image := find(spec)):
+            if not force and (image := find(spec, added)):
                 return image
-            base.require_tools()
-            finished = base.build(work / "base", spec, say_when, force=force)
-            image = _with_probe(work / "image", finished, spec, say_when)
+            base.require_tools(added)
+            finished = base.build(work / "base", spec, say_when, force=force and not added)
+            if added:
+                finished = layer.build(work / "layer", finished, added, spec, say_when, force=force)
+            image = _with_probe(work / "image", finished, spec, added, say_when)
+            room.make(say_when)
     except OSError as error:
         raise ImageFailed(
             f"{error.filename or cache_root()}: {error.strerror}",
@@ -57,7 +63,7 @@ def build(*, force: bool = False, say: Callable[[str], None] = lambda _: None, s
     return image
 
 
-def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Callable[[str], None]) -> Image:
+def _with_probe(folder: Path, base_folder: Path, spec: Specification, added: Added, say: Callable[[str], None]) -> Image:
     probe = probe_path()
     probe_sha256 = _hash(probe)
     built = cache.checked(base_folder)
@@ -71,7 +77,9 @@ def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Calla
     target.chmod(0o755)
     disk = folder / f"disk.{DISK_TYPE}"
     marker = str(uuid.uuid5(uuid.NAMESPACE_OID, digest))
-    run(["mkfs.erofs", "-T", "0", "-U", marker, str(disk), str(rootfs)], limit_s=300)
+    # Python and make compare times of a container image's files.
+    times = ("--preserve-mtime",) if (rootfs / CONTAINER_IMAGE.lstrip("/")).is_dir() else ("-T", "0")
+    run(["mkfs.erofs", *times, "-U", marker, str(disk), str(rootfs)], limit_s=300)
     (folder / "vmlinux").hardlink_to(base_folder / "vmlinux")
     order = loads((base_folder / "modules/modules.json").read_text())
     loaded = [(item["name"], (base_folder / "modules" / item["name"]).read_bytes(), item["optional"]) for item in order]
@@ -79,8 +87,9 @@ def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Calla
     final = cache.publish(
         folder,
         "images",
-        _key(spec, probe_sha256),
+        _key(spec, probe_sha256, added) or "",
         {
+            **{name: built[name] for name in ("layer", "added", "environment") if name in built},
             "digest": digest,
             "base": built["digest"],
             "specification": built["specification"],
@@ -94,8 +103,12 @@ def _with_probe(folder: Path, base_folder: Path, spec: Specification, say: Calla
     return cache.opened(final)
 
 
-def _key(spec: Specification, probe_sha256: str) -> str:
-    return f"image-{spec.key}-{probe_sha256[:16]}"
+def _key(spec: Specification, probe_sha256: str, added: Added) -> str | None:
+    """Return the image's key; None if something is added to a base that has not been built."""
+    if not added:
+        return f"image-{spec.key}-{probe_sha256[:16]}"
+    below = cache.current(f"base-{spec.key}")
+    return f"image-{below.name}-{added.key}-{probe_sha256[:16]}" if below else None
 
 
 def _hash(path: Path) -> str:

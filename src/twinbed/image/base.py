@@ -22,6 +22,7 @@ from twinbed.hosts.process import MOST_BYTES, ProcessFailed, last_bytes, run
 from twinbed.image import cache, kernel, modules
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import TWINBED, Specification
+from twinbed.model.image import NOTHING, Added
 from twinbed.model.json import Document
 
 SPACE_BYTES = 1_500_000_000
@@ -71,13 +72,13 @@ def build(folder: Path, spec: Specification, say: Callable[[str], None], *, forc
     return cache.publish(folder, "bases", key, {"digest": digest, **identity})
 
 
-def require_tools() -> None:
+def require_tools(added: Added = NOTHING) -> None:
     """Raise ImageFailed if the build cannot work on this machine: rights, programs, space."""
     top = cache_root()
     if os.geteuid() != 0:
         raise ImageFailed(
             "building an image needs root: packages are installed under their own owners",
-            advice=f"{build_command()}   (once, for all users; using the image needs no root)",
+            advice=f"{build_command(added)}   (once, for all users; using the image needs no root)",
         )
     if missing := lacking(PURPOSES["image"]):
         raise ImageFailed(f"building an image needs {', '.join(need.shows for need in missing)}", advice=mend(missing))
@@ -99,6 +100,12 @@ def installed(status: str) -> dict[str, str]:
     return packages
 
 
+def apt_targets() -> str:
+    """Return the indexes of this machine's apt, in the lines that ``source_files`` reads."""
+    form = "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)"
+    return run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"]).text
+
+
 def source_files(targets: str, suite: str) -> list[Path]:
     """Return the apt source files with this suite's main component, from lines of ``file:line|release|codename|component``.
 
@@ -115,10 +122,7 @@ def source_files(targets: str, suite: str) -> list[Path]:
 def _install(spec: Specification, rootfs: Path, download: Path, say: Callable[[str], None]) -> None:
     log = cache_root() / "build.log"
     log.unlink(missing_ok=True)  # so that no link is written through
-    targets = run(
-        ["apt-get", "indextargets", "--format", "$(SOURCESENTRY)|$(RELEASE)|$(CODENAME)|$(COMPONENT)", "Created-By: Packages"]
-    ).text
-    sources = source_files(targets, spec.suite)
+    sources = source_files(apt_targets(), spec.suite)
     if not sources:
         say(f"no apt source of this machine has {spec.suite} main: using Debian's own servers")
     settings = download.with_name("apt.conf")
@@ -184,10 +188,10 @@ def _strip(rootfs: Path) -> None:
     (rootfs / "etc/hostname").write_text("twinbed\n")
     (rootfs / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     (rootfs / "etc/resolv.conf").write_text("")
-    _take_privileges(rootfs)
+    take_privileges(rootfs)
 
 
-def _take_privileges(rootfs: Path) -> None:
+def take_privileges(rootfs: Path) -> None:
     """Remove setuid, setgid and file capabilities: nobody updates the files in this machine's cache, and hosts start their
     programs as root anyway."""
     for path in rootfs.rglob("*"):
@@ -205,6 +209,10 @@ def _close(rootfs: Path) -> None:
     (rootfs / "var/tmp").rmdir()
     (rootfs / "var/tmp").symlink_to("../tmp")
     (rootfs / "dev/console").unlink(missing_ok=True)
+    only_root_writes(rootfs)
+
+
+def only_root_writes(rootfs: Path) -> None:
     for path in (rootfs, *rootfs.rglob("*")):
         mode = path.lstat().st_mode
         if (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) and mode & 0o022:

@@ -31,12 +31,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from twinbed.hosts.cache import cache_root, keep, places, recall
 from twinbed.hosts.cache import folder as cache_folder
 from twinbed.hosts.owned import is_own, lock_file
 from twinbed.hosts.process import run
+from twinbed.image import room
 from twinbed.image.failure import ImageFailed
 from twinbed.model.image import Image
 from twinbed.model.json import Document, loads
@@ -136,6 +137,10 @@ class Manifest(TypedDict):
     kernel_version: str
     disk_type: str
     """Only an image has it."""
+    layer: NotRequired[str]
+    added: NotRequired[str]
+    environment: NotRequired[Mapping[str, str]]
+    """What a workload has added (``image/layer.py``)."""
 
 
 def current(key: str) -> Path | None:
@@ -189,7 +194,8 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def opened(folder: Path) -> Image:
-    """Return the image in a finished folder after a check of its files."""
+    """Return the image in a finished folder after a check of its files. It is not removed as long as this process lives."""
+    room.hold(folder)
     return _image(folder, checked(folder))
 
 
@@ -204,6 +210,9 @@ def _image(folder: Path, data: Manifest) -> Image:
             initramfs=folder / "initramfs.cpio",
             kernel_version=data["kernel_version"],
             packages=data["packages"],
+            layer=data.get("layer", ""),
+            added=data.get("added", ""),
+            environment=data.get("environment", {}),
         )
     except KeyError as error:
         raise ImageFailed(f"{folder / MANIFEST}: it lacks {error}", advice=f"rm -r {folder}; twinbed image build") from None

@@ -26,6 +26,7 @@ from twinbed.contracts.site import Site
 from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
+from twinbed.lab import added
 from twinbed.lab.own_programs import listening, of_run, real_root
 from twinbed.lab.watch import Watch, stops, waited
 from twinbed.links import checksums
@@ -157,10 +158,12 @@ def execute(
             outcome.cautions += bed.cautions
             outcome.applied += bed.applied
             pairs = [(client, server, bed.addresses[server]) for client, server in run.topology.names()]
-            plan = workload.plan(run.workload.params, pairs)
+            plan = workload.planned(run.workload.params, pairs)
             with phases.timed(Phase.CONFIGURE, _together(plan.prepare)):
                 watch.clocks()
-                if wrong := differences(bed.applied):
+                layers = added.read_back(run, bed, site.image)
+                outcome.applied += layers
+                if wrong := differences([*bed.applied, *layers]):
                     raise HostError(wrong)
                 if _may_leave_unfinished(driver, run):
                     checksums.hold(bed, run.topology.names())

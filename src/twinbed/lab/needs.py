@@ -12,7 +12,7 @@ from twinbed.contracts.check import Check
 from twinbed.contracts.params import DriverParams
 from twinbed.contracts.plugins import AnyDriver, Plugins
 from twinbed.hosts.resources import available
-from twinbed.lab import own_programs, preflight, resources
+from twinbed.lab import added, own_programs, preflight, resources
 from twinbed.model.error import TwinbedError
 from twinbed.study.run import Run
 
@@ -72,6 +72,7 @@ def _stages(runs: Sequence[Run], plugins: Plugins, builds: bool) -> Mapping[str,
         "testbeds": lambda: preflight.study(list(_testbeds(runs, drivers))),
         "the network": lambda: preflight.network(beds),
         "programs of the image": lambda: preflight.programs(accompanying),
+        "software that workloads add": lambda: added.checks(runs, plugins),
         "workloads": lambda: preflight.confined(runs, plugins.drivers),
         "background loads": lambda: preflight.backgrounds(loads),
         _RESOURCES: lambda: resources.checks(runs, plugins, available()),

@@ -65,7 +65,7 @@ def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[st
     """Yield host and program. ``captures``: links are captured on the hosts."""
     own = plugins.workloads[run.workload.kind].plan(run.workload.params, ()).executable
     for command in _commands(run, plugins, captures=captures):
-        yield from ((command.host, program) for program in _programs(command.argv) if program not in own)
+        yield from ((command.host, program) for program in started_by(command.argv) if program not in own)
     for client, server in run.topology.names():
         for program in linkcheck.programs(run.topology.link):
             yield from ((client, program), (server, program))
@@ -75,7 +75,7 @@ def _commands(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[Command
     topology = run.topology
     pairs = [(*names, _ANY) for names in topology.names()]
     bystanders = [(*names, _ANY) for names in topology.bystander_names()]
-    plan = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
+    plan = plugins.workloads[run.workload.kind].planned(run.workload.params, pairs)
     commands = [*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients]
     for client, server, _ in pairs:
         for name, asked, asking in ((client, {server: _ANY}, {}), (server, {}, {client: _ANY})):
@@ -91,10 +91,10 @@ def _commands(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[Command
     return chain(commands, *loads)
 
 
-def _programs(argv: Sequence[str]) -> Iterable[str]:
+def started_by(argv: Sequence[str]) -> Iterable[str]:
     """Yield the program of an argument list and the program that a wrapper starts, without those that twinbed puts on hosts."""
     program, *rest = argv
     if program != PROBE and not program.startswith("{bin}/"):
         yield program
     if program == _WRAPPER:
-        yield from _programs([each for each in rest if not each.startswith("-")][:1])
+        yield from started_by([each for each in rest if not each.startswith("-")][:1])

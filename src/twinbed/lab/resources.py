@@ -136,7 +136,7 @@ def _commands(
         [(client, server, plan.addresses[server]) for client, server in names]
         for names in (topology.names(), topology.bystander_names())
     )
-    work = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs)
+    work = plugins.workloads[run.workload.kind].planned(run.workload.params, pairs)
     yield from (*work.servers, *work.clients)
     targets = list(_targets(plan, kinds, pairs))
     samples = drawn(replace(run, topology=topology))

@@ -169,8 +169,9 @@ def due(runs: Sequence[Run], states: Mapping[str, str | None], retry_failed: boo
 def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, listener: Listener, machine: str = "") -> RunEnded:
     """Make one run into ``folder``; ``machine`` is the name of this machine in a fleet."""
     unfinished = folder.begin(run.id)
-    site = Site(run.id, installed.probe, installed.image, unfinished / "artifacts", own_cpus(), run.seed)
-    image = None if plugins.drivers[run.testbed.kind].in_process else installed.image
+    added = run.workload.params.added()
+    image = None if plugins.drivers[run.testbed.kind].in_process else installed.image_for(added)
+    site = Site(run.id, installed.probe, image or installed.image, unfinished / "artifacts", own_cpus(), run.seed, added=added)
     outcome = Outcome()
     started_s, started = time.time(), time.monotonic()
     failed_phase: Phase | None = None
@@ -238,7 +239,8 @@ class _LinkChecks:
 def _passport(outcome: Outcome, image: Image | None) -> dict[str, Facts]:
     passport: dict[str, Facts] = {place: dict(facts_of) for place, facts_of in outcome.passport.items()}
     if image is not None:
-        passport["image"] = {"digest": image.digest, "guest kernel": image.kernel_version, **image.packages}
+        layer = {"layer": image.layer} if image.layer else {}
+        passport["image"] = {"digest": image.digest, **layer, "guest kernel": image.kernel_version, **image.packages}
     return passport
 
 

@@ -109,7 +109,7 @@ def _programs(facts: Facts, version: str) -> list[dict[str, Json]]:
     versions_of = {"twinbed": {version}}
     for (place, fact), values in sorted(facts.items()):
         known = [value for value in values if value not in ("", "null")]
-        if place == _PACKAGES and fact != "digest":
+        if place == _PACKAGES and fact not in ("digest", "layer"):
             versions_of.setdefault(fact, set()).update(known)
         elif fact.lower() in ("kernel", "qemu") or fact.endswith(" version"):
             versions_of.setdefault(fact.removesuffix(" version"), set()).update(known)

@@ -125,6 +125,10 @@ class MinimegaSettings(HostSettings):
         wanted = ("filesystem",) if self.type == "container" else ("kernel", "initrd", "disk")
         return {name: path for name in wanted if (path := getattr(self, name)) is not None}
 
+    @property
+    def from_image(self) -> bool:
+        return False
+
     def estimate_seconds(self) -> float:
         """Return the seconds that a run adds to its workload."""
         return 20.0

@@ -72,7 +72,7 @@ class Qemu(LabDriver[QemuSettings]):
 
 class GuestMaker:
     def __init__(self, settings: QemuSettings, site: Site) -> None:
-        self._image = _image_with(settings.kernel, site.image)
+        self._image = _image_with(settings.kernel, site)
         proof = prove(self._image, site.probe) if settings.accelerator == "auto" else None
         self.settings = settings
         self.cpus_each = settings.vcpus
@@ -150,12 +150,12 @@ class GuestMaker:
         return []
 
 
-def _image_with(kernel: str | None, own: Image) -> Image:
-    """Return the study's image, or the one with another kernel. Raises HostError if it has not been built; preflight has
+def _image_with(kernel: str | None, site: Site) -> Image:
+    """Return the run's image, or the one with another kernel. Raises HostError if it has not been built; preflight has
     reported this already."""
     if kernel is None:
-        return own
-    image = find(with_kernel(kernel))
+        return site.image
+    image = find(with_kernel(kernel), site.added)
     if image is None:
         raise HostError(f"no image has the kernel {kernel}", advice=f"twinbed image build --kernel {kernel}")
     return image

@@ -134,6 +134,9 @@ class QemuSettings(LabHostSettings):
         """Return the memory in whole MiB, as QEMU takes it."""
         return -(-self.memory // 2**20)
 
+    def guest_kernel(self) -> str | None:
+        return self.kernel
+
     def estimate_seconds(self) -> float:
         """Return the seconds that a run adds to its workload."""
         return 6.0

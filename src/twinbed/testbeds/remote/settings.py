@@ -87,6 +87,10 @@ class RemoteSettings(HostSettings):
                 raise ValueError(f"hosts: {first} and {name} are the same host ({host.ssh}): give each a host of its own")
         return self
 
+    @property
+    def from_image(self) -> bool:
+        return self.image == "archive"
+
     def estimate_seconds(self) -> float:
         """Return the seconds that a run adds to its workload."""
         return 1.5
