@@ -33,14 +33,14 @@ def write_calibrated(
     seed: int = 1,
     name: str = "joint laws",
     payloads: int = 16,
-    dear: int = 8,
+    expensive: int = 8,
     replicates: tuple[int, int] = (4, 3),
     threads: Sequence[int] = (1, 2, 4),
     is_drawn: bool = True,
     passports: Mapping[str, Mapping[str, Any]] = PASSPORTS,
     cautions: Mapping[str, Sequence[Caution]] = {},
 ) -> tuple[Path, World, Sequence[str]]:
-    """The folder, its world, and the payloads in the order drawn: the first ``dear`` are measured on both."""
+    """The folder, its world, and the payloads in the order drawn: the first ``expensive`` are measured on both."""
     noise = np.random.default_rng(seed)
     of = world(name, noise, payloads)
     levels = [f"{round(math.exp(payload))}B" for payload in of.payloads]
@@ -49,7 +49,7 @@ def write_calibrated(
     for replicate in range(max(replicates)):
         for testbed, rate, deviation, some, most in (
             ("virtio", of.cheap, of.cheap_noise, levels, replicates[0]),
-            ("physical", of.dear, of.dear_noise, levels[:dear], replicates[1]),
+            ("physical", of.expensive, of.expensive_noise, levels[:expensive], replicates[1]),
         ):
             for payload in some if replicate < most else ():
                 for count in threads:
@@ -69,13 +69,13 @@ def write_calibrated(
                     )
                     own = {"id": run, "cell": run, "levels": at, "replicate": replicate, "block": replicate}
                     runs.append({**own, "position": len(runs)})
-    source = SOURCE % (dear, payloads)
+    source = SOURCE % (expensive, payloads)
     study = {
         "study": "calibrated",
         "testbeds": {"virtio": [], "physical": []},
         "reference": "physical",
         "factors": {"testbed": ["virtio", "physical"], "payload": levels, "threads": list(threads)},
-        "drawn": {"virtio": {"payload": levels}, "physical": {"payload": levels[:dear]}} if is_drawn else {},
+        "drawn": {"virtio": {"payload": levels}, "physical": {"payload": levels[:expensive]}} if is_drawn else {},
         "replicates": max(replicates),
         "seed": 1,
         "margin": 0.1,

@@ -1,7 +1,7 @@
-"""Worlds with a cheap and a dear testbed, whose rates over payload and threads are known, and what calibrations say of them.
+"""Worlds with a cheap and an expensive testbed, of known rates over payload and threads, and how calibrations predict them.
 
 50 payloads drawn log-uniformly from 500 B to 16 MiB, each with 1 to 4 threads: 10 runs each on the cheap testbed, and of
-some of the payloads 5 runs each on the dear one, as in the LDRD report (section 3.2).
+some of the payloads 5 runs each on the expensive one, as in the LDRD report (section 3.2).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ LogRate = Callable[[np.ndarray, np.ndarray], np.ndarray]
 @dataclass(frozen=True)
 class World:
     cheap: LogRate
-    dear: LogRate
+    expensive: LogRate
     cheap_noise: float
-    dear_noise: float
+    expensive_noise: float
     blocks: float = 0.0
     """Standard deviation of a block's effect on all its runs."""
     tails: float | None = None
     """Degrees of freedom of the noise's t distribution; None is normal."""
     payloads: np.ndarray = field(default_factory=lambda: np.empty(0))
-    """Logarithms, in the order in which they are given to the dear testbed."""
+    """Logarithms, in the order in which they are given to the expensive testbed."""
 
 
 def law(noise: np.random.Generator, beside: JointLaw | None = None) -> JointLaw:
@@ -60,19 +60,19 @@ def _same(noise: np.random.Generator) -> tuple[LogRate, LogRate]:
 
 def _wrong_law(noise: np.random.Generator) -> tuple[LogRate, LogRate]:
     """Rates with waves of 20 % over payload, other ones on each testbed, which no law has."""
-    cheap, dear = _both_laws(noise)
+    cheap, expensive = _both_laws(noise)
     (a, b), (c, d) = noise.uniform(1.0, 2.0, 2), noise.uniform(0.0, 6.0, 2)
     return (
         lambda p, t: cheap(p, t) + 0.2 * np.sin(a * p + c),
-        lambda p, t: dear(p, t) + 0.2 * np.sin(b * p + d) * t / 4,
+        lambda p, t: expensive(p, t) + 0.2 * np.sin(b * p + d) * t / 4,
     )
 
 
 def _step(noise: np.random.Generator) -> tuple[LogRate, LogRate]:
-    """The dear testbed is 30 % slower from some payload on, at once: another path in its NIC."""
-    cheap, dear = _both_laws(noise)
+    """The expensive testbed is 30 % slower from some payload on, at once: another path in its NIC."""
+    cheap, expensive = _both_laws(noise)
     where = noise.uniform(LOW + 2, HIGH - 2)
-    return cheap, lambda p, t: dear(p, t) - 0.3 * (p > where)
+    return cheap, lambda p, t: expensive(p, t) - 0.3 * (p > where)
 
 
 WORLDS: Mapping[str, tuple[Callable[[np.random.Generator], tuple[LogRate, LogRate]], float, float | None]] = {
@@ -88,10 +88,10 @@ WORLDS: Mapping[str, tuple[Callable[[np.random.Generator], tuple[LogRate, LogRat
 
 def world(name: str, noise: np.random.Generator, payloads: int = 50) -> World:
     make, blocks, tails = WORLDS[name]
-    cheap, dear = make(noise)
+    cheap, expensive = make(noise)
     drawn = LOW + (HIGH - LOW) * (np.arange(payloads) + noise.uniform(size=payloads)) / payloads
     noise.shuffle(drawn)
-    return World(cheap, dear, noise.uniform(0.02, 0.08), noise.uniform(0.01, 0.04), blocks, tails, drawn)
+    return World(cheap, expensive, noise.uniform(0.02, 0.08), noise.uniform(0.01, 0.04), blocks, tails, drawn)
 
 
 @dataclass(frozen=True)
@@ -131,20 +131,20 @@ class Calibrated:
         return self.calibration.predict(self.scaled(places))
 
 
-def calibrated(cheap: Runs, dear: Runs) -> Calibrated:
+def calibrated(cheap: Runs, expensive: Runs) -> Calibrated:
     """As `twinbed calibrate` does."""
-    every = np.vstack([cheap.inputs, dear.inputs])
+    every = np.vstack([cheap.inputs, expensive.inputs])
     low, span = every.min(axis=0), np.ptp(every, axis=0)
-    one, two = (cells((runs.inputs - low) / span, runs.values, runs.blocks) for runs in (cheap, dear))
+    one, two = (cells((runs.inputs - low) / span, runs.values, runs.blocks) for runs in (cheap, expensive))
     return Calibrated(of_cells(one, two, low, span), low, span)
 
 
-def of_cells(cheap: Cells, dear: Cells, low: np.ndarray, span: np.ndarray) -> Calibration:
+def of_cells(cheap: Cells, expensive: Cells, low: np.ndarray, span: np.ndarray) -> Calibration:
     there = cheap.inputs * span + low
     found = joint_law(np.exp(there[:, 0]), there[:, 1], cheap.means)
     about = OfLaw(found, Place(0, low[0], span[0], True), Place(1, low[1], span[1]), cheap.inputs) if found else None
-    groups = np.unique(np.round(dear.inputs[:, 0], 12), return_inverse=True)[1]
-    return calibrate(cheap, dear, groups, trend=about, random=np.ones(len(dear), dtype=bool))
+    groups = np.unique(np.round(expensive.inputs[:, 0], 12), return_inverse=True)[1]
+    return calibrate(cheap, expensive, groups, trend=about, random=np.ones(len(expensive), dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -165,19 +165,19 @@ class Held:
     """Whether all that was asked at twice the range was refused."""
 
 
-def held_out(name: str, noise: np.random.Generator, dear_payloads: int = 20) -> Held:
+def held_out(name: str, noise: np.random.Generator, expensive_payloads: int = 20) -> Held:
     """One study."""
     of = world(name, noise)
     cheap = measured(of, of.cheap, of.cheap_noise, grid(of.payloads), 10, noise)
-    dear = measured(of, of.dear, of.dear_noise, grid(of.payloads[:dear_payloads]), 5, noise)
-    found = calibrated(cheap, dear)
-    places = grid(of.payloads[dear_payloads:])
-    truth = of.dear(places[:, 0], places[:, 1])
+    expensive = measured(of, of.expensive, of.expensive_noise, grid(of.payloads[:expensive_payloads]), 5, noise)
+    found = calibrated(cheap, expensive)
+    places = grid(of.payloads[expensive_payloads:])
+    truth = of.expensive(places[:, 0], places[:, 1])
     said = found.predict(places)
     kept = ~said.refused
     apart = truth - of.cheap(places[:, 0], places[:, 1])
     beyond = grid(np.array([LOW - (HIGH - LOW) / 2, HIGH + (HIGH - LOW) / 2]))
-    ratio, covers = _logistic(dear, places, truth)
+    ratio, covers = _logistic(expensive, places, truth)
     return Held(
         places[kept],
         ((said.model_low <= truth) & (truth <= said.model_high))[kept],
@@ -192,14 +192,14 @@ def held_out(name: str, noise: np.random.Generator, dear_payloads: int = 20) -> 
     )
 
 
-def _logistic(dear: Runs, places: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _logistic(expensive: Runs, places: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The LDRD report's intervals of one run, by thread count: half-widths as shares of the rate, and whether they hold the
     truth."""
     half, covers = np.full(len(places), np.nan), np.zeros(len(places), dtype=bool)
     for threads in THREADS:
-        own, asked = dear.inputs[:, 1] == threads, places[:, 1] == threads
+        own, asked = expensive.inputs[:, 1] == threads, places[:, 1] == threads
         try:
-            curve = logistic_curve(dear.inputs[own, 0], np.exp(dear.values[own]))
+            curve = logistic_curve(expensive.inputs[own, 0], np.exp(expensive.values[own]))
         except NoFitError:
             continue
         rate, low, high = curve.at(places[asked, 0], 0.95)
@@ -213,16 +213,16 @@ def steps_needed(noise: np.random.Generator, begun: int = 6, orders: int = 20) -
     random order take, on average; None where all payloads together do not bring it there. Every payload costs the same."""
     of = world("joint laws", noise, 40)
     cheap = measured(of, of.cheap, of.cheap_noise, grid(of.payloads), 10, noise)
-    dear = measured(of, of.dear, of.dear_noise, grid(of.payloads[:begun]), 5, noise)
-    found = calibrated(cheap, dear)
+    expensive = measured(of, of.expensive, of.expensive_noise, grid(of.payloads[:begun]), 5, noise)
+    found = calibrated(cheap, expensive)
     candidates = [found.scaled(grid(np.array([payload]))) for payload in of.payloads[begun:]]
     of_interest = found.calibration.cheap.inputs
     one = len(candidates)
 
     def widths(order: Sequence[np.ndarray]) -> list[float]:
         """Of the candidates in this order: each step has one to choose from."""
-        covariance = _dear_covariance(found.calibration, np.vstack([*order, of_interest]))
-        error = found.calibration.dear.noise.of_one_run / 5
+        covariance = _expensive_covariance(found.calibration, np.vstack([*order, of_interest]))
+        error = found.calibration.expensive.noise.of_one_run / 5
         halves, size = [], len(THREADS)
         for step in range(len(order)):
             places = np.arange(step * size, (step + 1) * size)
@@ -247,6 +247,6 @@ def steps_needed(noise: np.random.Generator, begun: int = 6, orders: int = 20) -
 WIDE = 1.959963984540054
 
 
-def _dear_covariance(calibration: Calibration, places: np.ndarray) -> np.ndarray:
-    mixed = calibration.dear_at(places)
+def _expensive_covariance(calibration: Calibration, places: np.ndarray) -> np.ndarray:
+    mixed = calibration.expensive_at(places)
     return np.asarray(np.tensordot(mixed.weights, mixed.normal.covariances, 1))

@@ -22,45 +22,45 @@ Pair = tuple[LogRate, LogRate]
 
 def _of(noise: np.random.Generator) -> Pair:
     cheap = law(noise)
-    dear = law(noise, cheap)
-    return lambda p, t: cheap.log_rate(np.exp(p), t), lambda p, t: dear.log_rate(np.exp(p), t)
+    expensive = law(noise, cheap)
+    return lambda p, t: cheap.log_rate(np.exp(p), t), lambda p, t: expensive.log_rate(np.exp(p), t)
 
 
 def _step(size: float) -> Callable[[np.random.Generator], Pair]:
     def made(noise: np.random.Generator) -> Pair:
-        cheap, dear = _of(noise)
+        cheap, expensive = _of(noise)
         where = noise.uniform(LOW + 2, HIGH - 2)
-        return cheap, lambda p, t: dear(p, t) + np.log1p(-size) * (p > where)
+        return cheap, lambda p, t: expensive(p, t) + np.log1p(-size) * (p > where)
 
     return made
 
 
 def _sawtooth(noise: np.random.Generator) -> Pair:
     """The expensive testbed loses up to 25 %, more and more until a buffer's next multiple."""
-    cheap, dear = _of(noise)
+    cheap, expensive = _of(noise)
     period, phase = noise.uniform(2.0, 5.0), noise.uniform(0.0, 1.0)
-    return cheap, lambda p, t: dear(p, t) + np.log(0.75) * ((p / period + phase) % 1.0)
+    return cheap, lambda p, t: expensive(p, t) + np.log(0.75) * ((p / period + phase) % 1.0)
 
 
 def _saturation(noise: np.random.Generator) -> Pair:
     """The cheap testbed's CPU limits small payloads, where the expensive one goes on rising."""
-    cheap, dear = _of(noise)
+    cheap, expensive = _of(noise)
     most = noise.uniform(0.2, 0.6)
-    return lambda p, t: np.minimum(cheap(p, t), cheap(np.full_like(p, LOW), np.full_like(t, 4.0)) - most), dear
+    return lambda p, t: np.minimum(cheap(p, t), cheap(np.full_like(p, LOW), np.full_like(t, 4.0)) - most), expensive
 
 
 def _interaction(noise: np.random.Generator) -> Pair:
     """The cheap testbed alone loses 40 % of large payloads with 4 threads."""
-    cheap, dear = _of(noise)
+    cheap, expensive = _of(noise)
     where = noise.uniform(LOW + 2, HIGH - 2)
-    return lambda p, t: cheap(p, t) + np.log(0.6) * ((p > where) & (t > 1)), dear
+    return lambda p, t: cheap(p, t) + np.log(0.6) * ((p > where) & (t > 1)), expensive
 
 
 def _no_help(noise: np.random.Generator) -> Pair:
     """The cheap testbed's rates go up and down by 30 %, and the expensive one's do not."""
-    _, dear = _of(noise)
+    _, expensive = _of(noise)
     waves, phase = noise.uniform(1.0, 2.0), noise.uniform(0.0, 6.0)
-    return lambda p, t: dear(p, t) + 0.3 * np.sin(waves * p + phase), lambda p, t: dear(p, t)
+    return lambda p, t: expensive(p, t) + 0.3 * np.sin(waves * p + phase), lambda p, t: expensive(p, t)
 
 
 CURVES: Mapping[str, tuple[Callable[[np.random.Generator], Pair], float]] = {
@@ -94,17 +94,17 @@ class Held:
 
 def held(name: str, noise: np.random.Generator, expensive: int = EXPENSIVE, runs: int = EXPENSIVE_RUNS) -> Held:
     make, blocks = CURVES[name]
-    cheap, dear = make(noise)
+    cheap, expensive = make(noise)
     drawn = LOW + (HIGH - LOW) * (np.arange(PAYLOADS) + noise.uniform(size=PAYLOADS)) / PAYLOADS
     noise.shuffle(drawn)
-    of = World(cheap, dear, noise.uniform(0.02, 0.06), noise.uniform(0.01, 0.03), blocks, None, drawn)
+    of = World(cheap, expensive, noise.uniform(0.02, 0.06), noise.uniform(0.01, 0.03), blocks, None, drawn)
     one = measured(of, cheap, of.cheap_noise, _grid(drawn), CHEAP_RUNS, noise)
-    two = measured(of, dear, of.dear_noise, _grid(drawn[:expensive]), runs, noise)
+    two = measured(of, expensive, of.expensive_noise, _grid(drawn[:expensive]), runs, noise)
     found = calibrated(one, two)
     own = drawn[:expensive]
     places = _grid(np.array([each for each in drawn[expensive:] if own.min() < each < own.max()]))
-    truth = dear(places[:, 0], places[:, 1])
-    new = truth + noise.normal(0.0, blocks or 1e-12) + noise.normal(0.0, of.dear_noise, len(truth))
+    truth = expensive(places[:, 0], places[:, 1])
+    new = truth + noise.normal(0.0, blocks or 1e-12) + noise.normal(0.0, of.expensive_noise, len(truth))
     said, single = (found.calibration.predict(found.scaled(places), one_run=each) for each in (False, True))
     kept = ~said.refused
     if not kept.any() or found.calibration.is_disbelieved:

@@ -1,4 +1,4 @@
-"""Estimates that mix a dear model's few draws with cheap ones' many: how often their intervals hold the truth, and their bias.
+"""Estimates that mix few draws of an expensive model with many of cheap ones: their intervals' coverage, and their bias.
 
 Each study draws values of models with a common part; the truth is 0 for means.  Everything goes through the program's own
 functions.  ``usual`` is the textbook's interval with a correlation that is estimated from the same pairs, 1.96 s sqrt(...).
@@ -18,7 +18,7 @@ from twinbed.statistics.multifidelity.estimate import mixed, plain, shared
 from twinbed.statistics.multifidelity.quantities import Quantity, quantile, share_below, variance
 
 LEVEL = 0.95
-NAMES = ("dear", "cheap", "cheaper")
+NAMES = ("expensive", "cheap", "cheaper")
 Values = np.ndarray
 Standard = Callable[[np.random.Generator, tuple[int, int]], Values]
 
@@ -33,7 +33,7 @@ def exponential(noise: np.random.Generator, shape: tuple[int, int]) -> Values:
 
 @dataclass(frozen=True)
 class World:
-    """``groups`` are the models that run the same draws, with how many draws for each one of the dear model's."""
+    """``groups`` are the models that run the same draws, with how many draws for each one of the expensive model's."""
 
     about: str
     groups: Sequence[tuple[tuple[int, ...], float]]
@@ -41,7 +41,7 @@ class World:
     """Of any two models."""
     standard: Standard = normal
     least: int = 5
-    """Draws of the dear model from which it is simulated."""
+    """Draws of the expensive model from which it is simulated."""
 
     def draw(self, noise: np.random.Generator, n: int) -> Values:
         models = 1 + max(model for group, _ in self.groups for model in group)
@@ -77,7 +77,7 @@ CURVES: Mapping[str, tuple[Callable[[Values], Values], Callable[[Values], Values
     "the cheap one's exponential": (lambda z: z, np.exp, 0.0),
     "rates that a line limits": (lambda z: 1 / (1 + np.exp(z)), lambda z: np.exp(-z), 0.5),
 }
-"""What the dear and the cheap testbed give of a standard normal input, and the mean of the dear one's."""
+"""What the expensive and the cheap testbed give of a standard normal input, and the mean of the expensive one's."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,19 @@ class Curved:
     coverage: float
     """With the decision."""
     alone: float
-    """Of the dear testbed's draws alone."""
+    """Of the expensive testbed's draws alone."""
     mixed: float
     """Share of studies in which the cheap testbed is mixed in."""
 
 
 def curved(name: str, n: int, studies: int, seed: int) -> Curved:
-    """``n`` draws of the dear testbed of ten times as many, with noise of 0.1 on each."""
-    dear, cheap, truth = CURVES[name]
+    """``n`` draws of the expensive testbed of ten times as many, with noise of 0.1 on each."""
+    expensive, cheap, truth = CURVES[name]
     noise = np.random.default_rng([seed, n, [*CURVES].index(name)])
     held, alone, mixes = [], [], []
     for _ in range(studies):
         z = noise.standard_normal(10 * n)
-        values = np.column_stack([dear(z), cheap(z)]) + 0.1 * noise.standard_normal((10 * n, 2))
+        values = np.column_stack([expensive(z), cheap(z)]) + 0.1 * noise.standard_normal((10 * n, 2))
         values[n:, 0] = np.nan
         made = decide(values, LEVEL, NAMES)
         held.append(abs(made.estimate.value - truth) <= made.estimate.half_width)
@@ -151,9 +151,9 @@ class Spread:
 
     coverage: float
     alone: float
-    """Of the dear model's draws alone; an interval without an end holds what lies there."""
+    """Of the expensive model's draws alone; an interval without an end holds what lies there."""
     width: float
-    """Of the interval, over that of the dear model's draws alone; the median of studies with both."""
+    """Of the interval, over that of the expensive model's draws alone; the median of studies with both."""
 
 
 QUANTITIES: Mapping[str, tuple[Callable[[Values], Quantity], float]] = {
@@ -178,7 +178,7 @@ def spread(name: str, n: int, studies: int, seed: int) -> Spread:
 
 
 def plain_held(n: int, studies: int, seed: int) -> float:
-    """Coverage of Student's interval of the dear model alone."""
+    """Coverage of Student's interval of the expensive model alone."""
     noise = np.random.default_rng([seed, n])
     estimates = [plain(noise.standard_normal((n, 1)), LEVEL) for _ in range(studies)]
     return float(np.mean([abs(each.value) <= each.half_width for each in estimates]))

@@ -18,12 +18,12 @@ def test_one_cell_is_its_own_comparison() -> None:
     for paired, test in ((True, stats.ttest_rel), (False, lambda x, y: stats.ttest_ind(x, y, equal_var=False))):
         found = pooled_ratio(CELLS[:1], 0.9, paired=paired)
         assert found is not None and found.p_agree is None
-        expected = test(CELLS[0].one, CELLS[0].two).confidence_interval(0.9)
+        expected = test(CELLS[0].own, CELLS[0].reference).confidence_interval(0.9)
         assert (math.log(found.interval.low), math.log(found.interval.high)) == pytest.approx(tuple(expected))
 
 
 def test_it_is_the_geometric_mean_of_the_cells_ratios() -> None:
-    ratios = [stats.gmean(np.exp(cell.one)) / stats.gmean(np.exp(cell.two)) for cell in CELLS]
+    ratios = [stats.gmean(np.exp(cell.own)) / stats.gmean(np.exp(cell.reference)) for cell in CELLS]
     for paired in (True, False):
         found = pooled_ratio(CELLS, 0.9, paired=paired)
         assert found is not None and found.ratio == pytest.approx(stats.gmean(ratios))
@@ -32,7 +32,7 @@ def test_it_is_the_geometric_mean_of_the_cells_ratios() -> None:
 def test_pairs_are_averaged_within_blocks() -> None:
     found = pooled_ratio(CELLS, 0.95, paired=True)
     assert found is not None
-    blocks = np.mean([np.subtract(cell.one, cell.two) for cell in CELLS], axis=0)
+    blocks = np.mean([np.subtract(cell.own, cell.reference) for cell in CELLS], axis=0)
     expected = stats.ttest_1samp(blocks, 0.0).confidence_interval(0.95)
     assert (math.log(found.interval.low), math.log(found.interval.high)) == pytest.approx(tuple(expected))
 
@@ -40,7 +40,7 @@ def test_pairs_are_averaged_within_blocks() -> None:
 def test_agreement_is_welchs_analysis_of_variance_of_differences() -> None:
     found = pooled_ratio(CELLS, 0.95, paired=True)
     assert found is not None
-    samples = [np.subtract(cell.one, cell.two) for cell in CELLS]
+    samples = [np.subtract(cell.own, cell.reference) for cell in CELLS]
     assert found.p_agree == pytest.approx(stats.f_oneway(*samples, equal_var=False).pvalue)
 
 

@@ -132,7 +132,7 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
         tables = self.section(result).tables()
         return {each.key: each.rows() for each in tables if each.is_for_programs}
 
-    def about(self, result: ResultT) -> Mapping[str, Json]:
+    def facts(self, result: ResultT) -> Mapping[str, Json]:
         """Return the fields of a result's JSON in addition to its tables."""
         return {}
 

@@ -60,7 +60,7 @@ def write(
             table,
             text,
             output,
-            about=analysis.about(result),
+            about=analysis.facts(result),
         )
 
 

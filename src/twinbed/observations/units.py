@@ -52,8 +52,8 @@ _NO_RUNS: Sequence[str] = ()
 class Arranged:
     """Two samples as the comparison of means takes them."""
 
-    one: Values
-    two: Values
+    own: Values
+    reference: Values
     paired: bool = False
     sessions: tuple[int, int] | None = None
     """How many sessions the samples are the means of; None for samples of runs."""

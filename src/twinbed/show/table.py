@@ -17,7 +17,7 @@ from twinbed.show.quantities import NONE
 from twinbed.show.words import cell_title
 
 GroupT = TypeVar("GroupT")
-EachT = TypeVar("EachT")
+ItemT = TypeVar("ItemT")
 Row: TypeAlias = Mapping[str, Any]
 """Column -> a value of JSON: a number, a text, None for missing, or lists and mappings of those. Base units."""
 
@@ -103,11 +103,11 @@ class Table:
         return [column for column in self.columns if column.head]
 
 
-class Of(NamedTuple, Generic[GroupT, EachT]):
+class Of(NamedTuple, Generic[GroupT, ItemT]):
     """A record of a table over several groups, with its group."""
 
     group: GroupT
-    each: EachT
+    item: ItemT
 
 
 def plain(key: str, rows: Sequence[Row]) -> Table:

@@ -280,7 +280,7 @@ def _bounded(columns: Floats, y: Floats) -> Floats:
     within: list[set[int]] = []
     for size in range(columns.shape[1], 0, -1):
         for chosen in combinations(range(columns.shape[1]), size):
-            if any(each.issuperset(chosen) for each in within):
+            if any(subset.issuperset(chosen) for subset in within):
                 continue  # Fewer columns fit no better.
             some = scaled[:, chosen]
             solved, _squares, rank, _values = np.linalg.lstsq(some, y, rcond=None)
@@ -296,15 +296,15 @@ def _bounded(columns: Floats, y: Floats) -> Floats:
 
 def _at_equal_n(rate: Floats, y: Floats, n: NDArray[np.int_]) -> Correlation | None:
     """Return Spearman's rho within strata: ranks less their mean at each N, by Student's t with a degree less for each N."""
-    one, two = np.zeros(len(y)), np.zeros(len(y))
+    rate_ranks, y_ranks = np.zeros(len(y)), np.zeros(len(y))
     levels = np.unique(n)
     for level in levels:
         of = n == level
-        one[of], two[of] = (midranks(each[of].tolist()) - (of.sum() + 1) / 2 for each in (rate, y))
-    scale, df = math.sqrt(float(one @ one) * float(two @ two)), len(y) - len(levels) - 1
+        rate_ranks[of], y_ranks[of] = (midranks(series[of].tolist()) - (of.sum() + 1) / 2 for series in (rate, y))
+    scale, df = math.sqrt(float(rate_ranks @ rate_ranks) * float(y_ranks @ y_ranks)), len(y) - len(levels) - 1
     if scale == 0 or df < 1:
         return None
-    rho = max(-1.0, min(1.0, float(one @ two) / scale))
+    rho = max(-1.0, min(1.0, float(rate_ranks @ y_ranks) / scale))
     # All orders within the strata are equally likely: no p-value is less than that of two of them.
     least = 2 * math.exp(-sum(math.lgamma(float(np.sum(n == level)) + 1) for level in levels))
     p_value = 2 * float(stdtr(df, -abs(rho) * math.sqrt(df / (1 - rho * rho)))) if abs(rho) < 1 else 0.0
@@ -324,13 +324,13 @@ class Correlation:
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
     """Return rho; None for fewer than three pairs, and where either does not vary."""
-    one, two = midranks(x) - (len(x) + 1) / 2, midranks(y) - (len(y) + 1) / 2
-    scale = math.sqrt(float(one @ one) * float(two @ two))
+    x_ranks, y_ranks = midranks(x) - (len(x) + 1) / 2, midranks(y) - (len(y) + 1) / 2
+    scale = math.sqrt(float(x_ranks @ x_ranks) * float(y_ranks @ y_ranks))
     if len(x) < 3 or scale == 0:
         return None
-    rho = max(-1.0, min(1.0, float(one @ two) / scale))
+    rho = max(-1.0, min(1.0, float(x_ranks @ y_ranks) / scale))
     if len(x) <= EXACT:
-        all_of = one[_orders(len(x))] @ two / scale
+        all_of = x_ranks[_orders(len(x))] @ y_ranks / scale
         return Correlation(rho, float(np.mean(np.abs(all_of) >= abs(rho) - ROUNDING)))
     if abs(rho) == 1:
         return Correlation(rho, 0.0)
@@ -351,5 +351,5 @@ def kendall(x: Sequence[float], y: Sequence[float]) -> Correlation | None:
     from scipy.stats import kendalltau
 
     exact = n <= EXACT_KENDALL and len(set(x)) == len(set(y)) == n
-    found = kendalltau(x, y, method="exact" if exact else "asymptotic")
-    return Correlation(float(found.statistic), float(found.pvalue))
+    tau = kendalltau(x, y, method="exact" if exact else "asymptotic")
+    return Correlation(float(tau.statistic), float(tau.pvalue))

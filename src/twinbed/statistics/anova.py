@@ -129,7 +129,7 @@ def freedom(term: Term, levels: Sequence[int]) -> int:
 def directions(of: Cells, before: Sequence[Term], term: Term) -> Floats:
     """Return orthonormal directions (cells, df) of a term beyond the mean and the terms ``before`` it. They are for values
     weighted by the roots of the counts. Raises Aliased."""
-    blocks = [np.ones((len(of.codes), 1)), *(columns(each, of.codes, of.levels) for each in (*before, term))]
+    blocks = [np.ones((len(of.codes), 1)), *(columns(model_term, of.codes, of.levels) for model_term in (*before, term))]
     design = np.hstack(blocks) * np.sqrt(of.counts)[:, None]
     q, r = np.linalg.qr(design)
     _refuse_dependence(design, r, [(), *before, term], [block.shape[1] for block in blocks])
@@ -162,7 +162,7 @@ def before_of(terms: Sequence[Term], at: int, kind: str) -> list[Term]:
     if kind == "I":
         return list(terms[:at])
     others = [*terms[:at], *terms[at + 1 :]]
-    return others if kind == "III" else [each for each in others if not set(terms[at]) <= set(each)]
+    return others if kind == "III" else [other for other in others if not set(terms[at]) <= set(other)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class Fit:
 
 def fit(of: Cells, terms: Sequence[Term]) -> Fit:
     """Fit the model by least squares. Raises Aliased."""
-    blocks = [np.ones((len(of.codes), 1)), *(columns(each, of.codes, of.levels) for each in terms)]
+    blocks = [np.ones((len(of.codes), 1)), *(columns(term, of.codes, of.levels) for term in terms)]
     widths = [block.shape[1] for block in blocks]
     design = np.hstack(blocks)
     root = np.sqrt(of.counts)
@@ -223,14 +223,14 @@ def wald(model: Fit, covariance: Floats, terms: Sequence[Term], at: int, kind: s
     with vcov.)."""
     ends = [*model.starts[1:], len(model.coefficients)]
 
-    def of_term(each: int) -> list[int]:
-        return list(range(model.starts[each], ends[each]))
+    def of_term(index: int) -> list[int]:
+        return list(range(model.starts[index], ends[index]))
 
     identity = np.eye(len(model.coefficients))
-    containing = [each for each, term in enumerate(terms) if each != at and set(terms[at]) <= set(term)]
+    containing = [index for index, term in enumerate(terms) if index != at and set(terms[at]) <= set(term)]
     rows = identity[of_term(at)]
     if kind == "II" and containing:
-        inner = identity[[row for each in containing for row in of_term(each)]]
+        inner = identity[[row for index in containing for row in of_term(index)]]
         both = np.vstack([rows, inner])
         q, _ = np.linalg.qr(both @ covariance @ inner.T, mode="complete")
         rows = q[:, len(inner) :].T @ both
@@ -289,7 +289,7 @@ def permutation(of: Cells, terms: Sequence[Term], at: int, kind: str, seed: int)
     root = np.sqrt(of.counts)
     own = directions(of, before_of(terms, at, kind), terms[at])
     whole, _ = np.linalg.qr(model.design * root[:, None])
-    rest = [term for each, term in enumerate(terms) if each != at]
+    rest = [term for index, term in enumerate(terms) if index != at]
     without = fit(of, rest)
     residuals = of.centred - without.fitted[of.of_row]
     # Directions of cells are divided by the roots of counts, as for single rows, so that a product over rows is one over cells.

@@ -141,8 +141,8 @@ def shapiro_wilk(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, 
         raise ValueError("the values do not vary")
     x = x / largest
     weights = _weights(n)
-    about = x - float(np.mean(x))
-    squares = math.fsum(about**2)
+    centred = x - float(np.mean(x))
+    squares = math.fsum(centred**2)
     half = n // 2
     slope = math.fsum(weights * (x[::-1][:half] - x[:half]))
     # This is 1 - W as a product of differences, which loses no digits where W is near 1.
@@ -158,7 +158,7 @@ def _weights(n: int) -> NDArray[np.float64]:
     scores = -np.asarray(ndtri((np.arange(1, n // 2 + 1) - 0.375) / (n + 0.25)))
     sum_of_squares = 2 * math.fsum(scores**2)
     corrected = 1 if n <= 5 else 2
-    corrected_weights = np.array([float(polyval(1 / math.sqrt(n), each)) for each in (FIRST, SECOND)[:corrected]])
+    corrected_weights = np.array([float(polyval(1 / math.sqrt(n), polynomial)) for polynomial in (FIRST, SECOND)[:corrected]])
     corrected_weights += scores[:corrected] / math.sqrt(sum_of_squares)
     left = sum_of_squares - 2 * math.fsum(scores[:corrected] ** 2)
     others = scores[corrected:] / math.sqrt(left / (1 - 2 * math.fsum(corrected_weights**2)))

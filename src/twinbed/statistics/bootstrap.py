@@ -65,9 +65,9 @@ def ratio_interval(
         return None
     if not varies(values) and not varies(reference):
         return None
-    one, two = sorted(values), sorted(reference)
+    ordered, ordered_reference = sorted(values), sorted(reference)
     # Both ratios take the samples in one order, so that one is the reciprocal of the other to the last resample.
-    turned = (len(two), _shape(two)) < (len(one), _shape(one))
+    turned = (len(ordered_reference), _shape(ordered_reference)) < (len(ordered), _shape(ordered))
     first, second = (reference, values) if turned else (values, reference)
     if paired:
         pairs = sorted(zip(first, second, strict=True))
@@ -88,17 +88,17 @@ def _shape(ordered: Sequence[float]) -> float:
     return (ordered[-1] - ordered[0]) / max(ordered[-1], math.ulp(0.0))
 
 
-def _interval(one: Sequence[float], two: Sequence[float], level: float, seed: int, paired: bool) -> Bounds | None:
+def _interval(own: Sequence[float], reference: Sequence[float], level: float, seed: int, paired: bool) -> Bounds | None:
     from scipy.stats import DegenerateDataWarning, bootstrap
 
-    x, y, positive = _on_scale(one, two)
+    x, y, positive = _on_scale(own, reference)
     if (paired and not varies(np.subtract(x, y).tolist())) or (not positive and not _leaves_ratios(x, y, paired)):
         return None
-    rounds = resamples(one, two)
+    rounds = resamples(own, reference)
 
     def statistic(x: Floats, y: Floats, axis: int = -1) -> Floats:
-        one, two = np.mean(x, axis), np.mean(y, axis)
-        estimate: Floats = np.subtract(one, two) if positive else np.divide(one, two)
+        own_mean, reference_mean = np.mean(x, axis), np.mean(y, axis)
+        estimate: Floats = np.subtract(own_mean, reference_mean) if positive else np.divide(own_mean, reference_mean)
         return estimate
 
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
@@ -127,10 +127,10 @@ def _leaves_ratios(x: Floats, y: Floats, paired: bool) -> bool:
     return bool(np.ptp(ratios) > 1e-12 * np.max(np.abs(ratios)))
 
 
-def _on_scale(one: Sequence[float], two: Sequence[float]) -> tuple[Floats, Floats, bool]:
+def _on_scale(own: Sequence[float], reference: Sequence[float]) -> tuple[Floats, Floats, bool]:
     """Return the values, as logarithms if all are positive, and whether they are."""
-    positive = min(one) > 0 and min(two) > 0
-    x, y = (np.asarray(sample, dtype=np.float64) for sample in (one, two))
+    positive = min(own) > 0 and min(reference) > 0
+    x, y = (np.asarray(sample, dtype=np.float64) for sample in (own, reference))
     return (np.log(x), np.log(y), True) if positive else (x, y, False)
 
 
@@ -140,7 +140,7 @@ def _bounds(low: float, high: float, level: float, positive: bool) -> Bounds | N
     return Bounds(factor(low), factor(high), level) if positive else Bounds(low, high, level)
 
 
-def abc_interval(one: Sequence[float], two: Sequence[float], level: float, *, paired: bool = False) -> Bounds | None:
+def abc_interval(own: Sequence[float], reference: Sequence[float], level: float, *, paired: bool = False) -> Bounds | None:
     """Return the nonparametric ABC interval of the same ratio; None for infinite bounds, or for a ratio that does not vary.
 
     It is the limit of BCa's percentiles as resamples and values grow, by the statistic's derivatives.
@@ -150,7 +150,7 @@ def abc_interval(one: Sequence[float], two: Sequence[float], level: float, *, pa
     """
     from scipy.special import ndtri
 
-    x, y, positive = _on_scale(one, two)
+    x, y, positive = _on_scale(own, reference)
     means = np.array([x.mean(), y.mean()])
     if positive:
         gradient, curvature = np.array([1.0, -1.0]), np.zeros((2, 2))
@@ -167,8 +167,10 @@ def abc_interval(one: Sequence[float], two: Sequence[float], level: float, *, pa
         covariance = both @ both.T / len(x) ** 2
         influences = gradient @ both / len(x)
     else:
-        covariance = np.diag([float(each @ each) / len(each) ** 2 for each in deviations])
-        influences = np.concatenate([slope * each / len(each) for slope, each in zip(gradient, deviations, strict=True)])
+        covariance = np.diag([float(deviation @ deviation) / len(deviation) ** 2 for deviation in deviations])
+        influences = np.concatenate(
+            [slope * deviation / len(deviation) for slope, deviation in zip(gradient, deviations, strict=True)]
+        )
     variance = float(influences @ influences)
     if not variance > 0:
         return None

@@ -118,11 +118,11 @@ def capacity(samples: Mapping[int, Sequence[float]], objective: Objective, level
     bound = objective.bound if reference is None else objective.bound * fmean(samples[reference])
     by_runs = _is_loss(samples, objective)
     confidences = [_confidence(samples, n, objective, reference) for n in tested]
-    failing = [1 - each for each in confidences]
+    failing = [1 - confidence for confidence in confidences]
     if by_runs:
         signs = [_signs(samples[n], objective) for n in tested]
-        confidences = [min(each, most) for each, (most, _) in zip(confidences, signs, strict=True)]
-        failing = [min(each, most) for each, (_, most) in zip(failing, signs, strict=True)]
+        confidences = [min(confidence, most) for confidence, (most, _) in zip(confidences, signs, strict=True)]
+        failing = [min(confidence, most) for confidence, (_, most) in zip(failing, signs, strict=True)]
     weights = [float(len(samples[n])) for n in tested]
     fitted = isotonic([fmean(samples[n]) for n in tested], weights, increasing=objective.at_most)
     keeps, fails = _least(confidences), _least(failing[::-1])[::-1]
@@ -245,7 +245,7 @@ def _more(
 ) -> int | None:
     """Return how many more runs at this N would bring the confidence to the level either way. It assumes the means and spreads
     seen, and the share of runs that keep the objective."""
-    there = len(samples[n])
+    measured = len(samples[n])
     if n == reference:
         return None
     by_means, by_signs = _more_for_means(samples, n, objective, level, reference), 0
@@ -253,8 +253,8 @@ def _more(
         kept = sum(_keeps(value, objective.bound) for value in samples[n])
         room = objective.bound - fmean(samples[n])
         # Runs on the side where the mean is; where most are on the other, no number of them will settle it.
-        share = (kept if room >= 0 else there - kept) / there
-        runs = np.arange(there, MOST + 1)
+        share = (kept if room >= 0 else measured - kept) / measured
+        runs = np.arange(measured, MOST + 1)
         sure = bdtr(np.floor(share * runs) - 1, runs, 0.5) >= level
         if not sure.any():
             return None
@@ -266,19 +266,21 @@ def _more_for_means(
     samples: Mapping[int, Sequence[float]], n: int, objective: Objective, level: float, reference: int | None
 ) -> int | None:
     """Return more runs as ``_more``, by means alone: 0 if none are needed, None if MOST would not do."""
-    there, now = len(samples[n]), _confidence(samples, n, objective, reference)
+    measured, now = len(samples[n]), _confidence(samples, n, objective, reference)
     if max(now, 1 - now) >= level:
         return 0
-    error, room = _squared_error(samples[n]) * there, objective.bound - fmean(samples[n])
+    error, room = _squared_error(samples[n]) * measured, objective.bound - fmean(samples[n])
     if reference is not None:
         single = samples[reference]
         error += objective.bound**2 * _squared_error(single) * len(single)
         room = objective.bound * fmean(single) - fmean(samples[n])
     if error == 0:
-        return fewest_of_a_loss(level) - there
+        return fewest_of_a_loss(level) - measured
     # The more runs, the surer.
-    more = bisect_left(range(there + 1, MOST + 1), level, key=lambda n: float(stdtr(n - 1, abs(room) * math.sqrt(n / error))))
-    return more + 1 if there + 1 + more <= MOST else None
+    more = bisect_left(
+        range(measured + 1, MOST + 1), level, key=lambda n: float(stdtr(n - 1, abs(room) * math.sqrt(n / error)))
+    )
+    return more + 1 if measured + 1 + more <= MOST else None
 
 
 def _least(values: Sequence[float]) -> list[float]:
@@ -298,21 +300,21 @@ def _first_failing(steps: Sequence[Step], level: float) -> int | None:
 
 def _knee(tested: Sequence[int], beyond: Sequence[float]) -> float | None:
     """Return where the excess over the bound passes 0."""
-    for (n, here), (more, there) in pairwise(zip(tested, beyond, strict=True)):
-        if here <= 0 < there:
-            return n + (more - n) * -here / (there - here)
+    for (n, excess), (more, next_excess) in pairwise(zip(tested, beyond, strict=True)):
+        if excess <= 0 < next_excess:
+            return n + (more - n) * -excess / (next_excess - excess)
     return None
 
 
-def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
-    """Describe a capacity, such as "5 guests: more than 99.9 % sure; 6: no, ..."; ``one`` and ``many`` name what N counts."""
+def sentence(capacity: Capacity, noun: str, many: str, unit: str = "") -> str:
+    """Describe a capacity, such as "5 guests: more than 99.9 % sure; 6: no, ..."; ``noun`` and ``many`` name what N counts."""
     unit = f" {unit}" if unit not in ("", "1") else ""
     by_n = {step.n: step for step in capacity.steps}
     parts = []
     if capacity.keeps is None:
         first = capacity.steps[0]
         parts.append(
-            f"not even {_counted(first.n, one, many)}"
+            f"not even {_counted(first.n, noun, many)}"
             + ("" if first.n == capacity.fails else f": {_undecided(first, capacity.level)}")
         )
     else:
@@ -320,7 +322,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
         kept = by_n[capacity.keeps]
         itself = kept.n == capacity.reference
         how = "by definition" if itself else f"{_share(kept.keeps, capacity.level)} sure"
-        sure = f"{least}{_counted(kept.n, one, many)}: {how}"
+        sure = f"{least}{_counted(kept.n, noun, many)}: {how}"
         if kept.share is not None:
             sure += f" of most runs ({kept.kept} of {kept.runs} kept it; up to {100 * (1 - kept.share):.0f} % of all may not)"
         parts.append(sure)
@@ -344,7 +346,7 @@ def sentence(capacity: Capacity, one: str, many: str, unit: str = "") -> str:
     if capacity.reference not in (None, 1):
         best, alone = by_n[capacity.reference], by_n[1]
         times = f", {_digits(best.mean / alone.mean)} times that at 1" if alone.mean > 0 else ""
-        parts.append(f"not monotone: the share is of the best mean, which is at {_counted(best.n, one, many)}{times}")
+        parts.append(f"not monotone: the share is of the best mean, which is at {_counted(best.n, noun, many)}{times}")
     return "; ".join(parts)
 
 
@@ -353,8 +355,8 @@ def _digits(value: float) -> str:
     return f"{float(f'{value:.3g}'):,g}"
 
 
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
+def _counted(n: int, noun: str, many: str) -> str:
+    return f"{n} {noun if n == 1 else many}"
 
 
 def _undecided(step: Step, level: float) -> str:

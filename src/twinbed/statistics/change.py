@@ -30,8 +30,10 @@ class LogRatio:
 
     @classmethod
     def of(cls, pair: Pair) -> LogRatio:
-        here, there = (Sample.of(values).logarithms for values in pair)
-        return cls(here.average - there.average, tuple((each.variance / len(each), len(each)) for each in (here, there)))
+        own, reference = (Sample.of(values).logarithms for values in pair)
+        return cls(
+            own.average - reference.average, tuple((sample.variance / len(sample), len(sample)) for sample in (own, reference))
+        )
 
     def less(self, other: LogRatio) -> LogRatio:
         """Return the difference to another of independent values."""

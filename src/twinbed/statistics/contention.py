@@ -85,16 +85,16 @@ def kinds(runs: Runs, drop: float = DROP, of: Bools | None = None) -> Kinds:
     n, rate = np.asarray(runs.n), np.asarray(runs.rate, dtype=np.float64)
     of = np.ones(len(n), dtype=np.bool_) if of is None else of
     tested = np.unique(n[of]).tolist()
-    means = [float(rate[of & (n == each)].mean()) for each in tested]
+    means = [float(rate[of & (n == count)].mean()) for count in tested]
     if means[0] <= 0:
         raise ValueError(f"the mean rate at N = {tested[0]} is {means[0]:g}: no share of it can be lost")
-    weights = [float((of & (n == each)).sum()) for each in tested]
+    weights = [float((of & (n == count)).sum()) for count in tested]
     lost = {
-        each: max(0.0, 1 - mean / means[0])
-        for each, mean in zip(tested, isotonic(means, weights, increasing=False), strict=True)
+        count: max(0.0, 1 - mean / means[0])
+        for count, mean in zip(tested, isotonic(means, weights, increasing=False), strict=True)
     }
     own = 1 - rate / means[0] >= drop
-    low = np.array([lost.get(each, 0.0) >= drop for each in runs.n])
+    low = np.array([lost.get(count, 0.0) >= drop for count in runs.n])
     known = np.isin(n, tested)
     return Kinds(known & own & low, known & ~own & ~low, lost)
 
@@ -143,7 +143,7 @@ def detect(runs: Runs, drop: float = DROP, fallen: float = FALLEN, false_alarms:
         float(alarms[second & tested.free].mean()),
         float(alarms[second & tested.contended].mean()),
         int((second & tested.unclear).sum()),
-        lead([_at(each, lost, alarms[second & (n == each)]) for each, lost in tested.lost.items()], drop, fallen),
+        lead([_at(count, lost, alarms[second & (n == count)]) for count, lost in tested.lost.items()], drop, fallen),
     )
 
 
@@ -199,6 +199,6 @@ def lead(steps: Sequence[AtN], drop: float, fallen: float) -> Lead:
     tested = [(step.n, step.alarms) for step in steps if step.alarms is not None]
     monotone = isotonic([alarms.value for _, alarms in tested], [float(alarms.of) for _, alarms in tested])
     alarmed = next((n for (n, _), share in zip(tested, monotone, strict=True) if share > MOST), None)
-    there = [step.alarms for step in steps if drop <= step.lost < fallen and step.alarms is not None]
-    before = Share(sum(each.count for each in there), sum(each.of for each in there)) if there else None
+    between = [step.alarms for step in steps if drop <= step.lost < fallen and step.alarms is not None]
+    before = Share(sum(share.count for share in between), sum(share.of for share in between)) if between else None
     return Lead(tuple(steps), alarmed, next((step.n for step in steps if step.lost >= fallen), None), before)

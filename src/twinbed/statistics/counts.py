@@ -55,9 +55,9 @@ class CountTest:
 def are_rare(values: Sequence[float], reference: Sequence[float]) -> bool:
     """Return whether samples are counts of few events a run: whole numbers, below RARE on one side, and no more even than
     chance. A number that the set-up fixes, such as one connection a client, is no rare event."""
-    if min(Sample.of(each).average for each in (values, reference)) >= RARE:
+    if min(Sample.of(sample).average for sample in (values, reference)) >= RARE:
         return False
-    if any(value < 0 or value != int(value) for each in (values, reference) for value in each):
+    if any(value < 0 or value != int(value) for sample in (values, reference) for value in sample):
         return False
     return _like_chance(values) and _like_chance(reference)
 

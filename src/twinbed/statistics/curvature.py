@@ -58,11 +58,11 @@ def inflections(x: Sequence[float], curvature: Sequence[float], noise: float = N
 def _zero(x: Sequence[float], curvature: Sequence[float], left: float, right: float) -> float:
     """Return the first change of sign between two points of different sign."""
     between = [(at, value) for at, value in zip(x, curvature, strict=True) if left <= at <= right]
-    for (one, before), (two, after) in pairwise(between):
+    for (start, before), (end, after) in pairwise(between):
         if after == 0:
-            return two
+            return end
         if (before > 0) != (after > 0):
-            return one + (two - one) * before / (before - after)
+            return start + (end - start) * before / (before - after)
     return right
 
 

@@ -112,8 +112,8 @@ def _taken(machine: Floats, floor: Floats) -> Floats:
 def _spread(rows: Floats, n: NDArray[np.intp]) -> Floats:
     """Return the pooled standard deviation among runs of one N."""
     squares, freedom = np.zeros(rows.shape[1]), 0
-    for each in np.unique(n):
-        of = rows[n == each]
+    for count in np.unique(n):
+        of = rows[n == count]
         squares, freedom = squares + ((of - of.mean(axis=0)) ** 2).sum(axis=0), freedom + len(of) - 1
     spread: Floats = np.maximum(np.sqrt(squares / max(freedom, 1)), LEAST_SPREAD * rows.std(axis=0, ddof=1))
     return spread
@@ -128,8 +128,8 @@ def _left_out(runs: Training, rows: Floats, ridge: float, spread: Floats) -> Flo
 
 
 def _models(runs: Training, rows: Floats, ridge: float, spread: Floats) -> Iterator[tuple[Bools, Logistic]]:
-    for each in np.unique(runs.replicate):
-        here = runs.replicate == each
+    for replicate in np.unique(runs.replicate):
+        here = runs.replicate == replicate
         if (runs.yes & ~here).any() and (runs.no & ~here).any():
             yield here, _fitted(runs, rows, (runs.yes | runs.no) & ~here, ridge, spread)
 

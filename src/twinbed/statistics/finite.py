@@ -51,13 +51,13 @@ def total(values: Sequence[float], of: int, work: Work | None = None, level: flo
         rest, expected = (of - n) / n, [seen / n] * n
     else:
         done = math.fsum(work.drawn)
-        rest, expected = (work.of_all - done) / done, [seen / done * each for each in work.drawn]
-    apart = [value - each for value, each in zip(values, expected, strict=True)]
+        rest, expected = (work.of_all - done) / done, [seen / done * amount for amount in work.drawn]
+    apart = [value - usual for value, usual in zip(values, expected, strict=True)]
     estimate = seen + rest * seen
     if max(map(abs, apart)) <= 1e-12 * seen:
         return Total(estimate, None, None)
     from scipy.special import stdtrit
 
-    variance = math.fsum(each**2 for each in apart) / (n - 1)
+    variance = math.fsum(residual**2 for residual in apart) / (n - 1)
     half = float(stdtrit(n - 1, (1 + level) / 2)) * rest * math.sqrt(n * of / (of - n) * variance)
     return Total(estimate, max(estimate - half, seen), estimate + half)

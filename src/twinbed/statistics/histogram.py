@@ -51,20 +51,20 @@ class Histogram:
     def of(cls, seconds: Floats) -> Histogram:
         """Count times of at least 0."""
         # There are few buckets, so that counting is several times as fast as sorting.
-        return cls._of(np.bincount(bucket(np.rint(seconds * NANOSECONDS).astype(np.int64))))
+        return cls._from_counts(np.bincount(bucket(np.rint(seconds * NANOSECONDS).astype(np.int64))))
 
     @classmethod
-    def _of(cls, counts: Integers) -> Histogram:
+    def _from_counts(cls, counts: Integers) -> Histogram:
         """Keep the filled buckets of a count for every bucket from the first on."""
         filled = np.flatnonzero(counts)
         return cls(filled, counts[filled])
 
     @classmethod
     def together(cls, parts: Sequence[Histogram]) -> Histogram:
-        counts = np.zeros(max((int(each.buckets.max(initial=-1)) for each in parts), default=-1) + 1, np.int64)
-        for each in parts:
-            np.add.at(counts, each.buckets, each.counts)  # a bucket may occur more than once
-        return cls._of(counts)
+        counts = np.zeros(max((int(part.buckets.max(initial=-1)) for part in parts), default=-1) + 1, np.int64)
+        for part in parts:
+            np.add.at(counts, part.buckets, part.counts)  # a bucket may occur more than once
+        return cls._from_counts(counts)
 
     def __len__(self) -> int:
         """Return the number of values."""

@@ -44,8 +44,8 @@ def variance(values: Sequence[float]) -> float:
 
 def covariance(values: Sequence[float], others: Sequence[float]) -> float:
     """Return the sample covariance of two samples of the same length, ddof 1, in two passes."""
-    one, two = fmean(values), fmean(others)
-    return math.fsum([(x - one) * (y - two) for x, y in zip(values, others, strict=True)]) / (len(values) - 1)
+    mean, other_mean = fmean(values), fmean(others)
+    return math.fsum([(x - mean) * (y - other_mean) for x, y in zip(values, others, strict=True)]) / (len(values) - 1)
 
 
 def varies(values: Sequence[float]) -> bool:
@@ -72,9 +72,11 @@ def standard_error(values: Sequence[float], reference: Sequence[float], paired: 
     independent samples, n - 1 for n pairs."""
     n, m = len(values), len(reference)
     if paired:
-        differences = [one - two for one, two in zip(values, reference, strict=True)]
+        differences = [value - other for value, other in zip(values, reference, strict=True)]
         # What is left near 0 may be the rounding of what was subtracted.
-        least = 1e-12 * max(abs(each) for sample in map(Sample.of, (values, reference)) for each in (sample.least, sample.most))
+        least = 1e-12 * max(
+            abs(bound) for sample in map(Sample.of, (values, reference)) for bound in (sample.least, sample.most)
+        )
         return math.sqrt(variance(differences) / n) if max(differences) - min(differences) > least else 0.0, n - 1.0
     a, b = variance(values) / n, variance(reference) / m
     return math.sqrt(a + b), welch_df(a, n, b, m) if a + b else n + m - 2.0

@@ -43,15 +43,17 @@ class NominalTest:
 
 def total_variation(values: Sequence[float], reference: Sequence[float]) -> float:
     """Return the distance from 0, the same shares, to 1, no name in common."""
-    one, two = Counter(values), Counter(reference)
-    return sum(abs(one[name] / len(values) - two[name] / len(reference)) for name in one | two) / 2
+    counts, reference_counts = Counter(values), Counter(reference)
+    return (
+        sum(abs(counts[name] / len(values) - reference_counts[name] / len(reference)) for name in counts | reference_counts) / 2
+    )
 
 
 def nominal_test(values: Sequence[float], reference: Sequence[float], margin: float) -> NominalTest:
     """Compare two samples of at least two values each; equivalent is a total variation of at most the margin."""
     names = sorted({*values, *reference})
-    one, two = Counter(values), Counter(reference)
-    table = np.array([[one[name] for name in names], [two[name] for name in names]])
+    counts, reference_counts = Counter(values), Counter(reference)
+    table = np.array([[counts[name] for name in names], [reference_counts[name] for name in names]])
     expected = table.sum(1, keepdims=True) * table.sum(0, keepdims=True) / table.sum()
     smallest = float(expected.min())
     p_same, method = _p_same(table, expected)
@@ -60,12 +62,12 @@ def nominal_test(values: Sequence[float], reference: Sequence[float], margin: fl
         p_equivalent, p_different = _score_p(len(values), len(values), len(reference), len(reference), margin)
     elif len(names) <= MOST_NAMES:
         sets = list(_sets(len(names)))
-        each = [
+        p_values = [
             _score_p(int(table[0, chosen].sum()), len(values), int(table[1, chosen].sum()), len(reference), margin)
             for chosen in (list(members) for members in sets)
         ]
-        p_equivalent = max(inside for inside, _ in each)
-        p_different = min(1.0, max(p_same, len(sets) * min(outside for _, outside in each)))
+        p_equivalent = max(inside for inside, _ in p_values)
+        p_different = min(1.0, max(p_same, len(sets) * min(outside for _, outside in p_values)))
     return NominalTest(total_variation(values, reference), p_same, method, smallest, p_equivalent, p_different)
 
 
@@ -124,7 +126,7 @@ def score_statistic(x: int, n: int, y: int, m: int, difference: float) -> float:
     v = b**3 / (27 * a**3) - b * c / (6 * a**2) + d / (2 * a)
     u = math.copysign(math.sqrt(max(0.0, b**2 / (9 * a**2) - c / (3 * a))), v)
     w = (math.pi + math.acos(min(1.0, max(-1.0, v / u**3)))) / 3 if u else math.pi / 2
-    one = min(1.0, max(0.0, 2 * u * math.cos(w) - b / (3 * a)))
-    two = min(1.0, max(0.0, one - difference))
-    error = math.sqrt(one * (1 - one) / n + two * (1 - two) / m)
+    own_share = min(1.0, max(0.0, 2 * u * math.cos(w) - b / (3 * a)))
+    other_share = min(1.0, max(0.0, own_share - difference))
+    error = math.sqrt(own_share * (1 - own_share) / n + other_share * (1 - other_share) / m)
     return (p - q - difference) / error if error else math.copysign(math.inf, p - q - difference)

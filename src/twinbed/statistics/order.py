@@ -134,7 +134,7 @@ def neighbours(values: Sequence[float]) -> Neighbours | None:
     spread = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
     mean = fmean(values)
     total = math.fsum((value - mean) ** 2 for value in values)
-    lagged = math.fsum((one - mean) * (two - mean) for one, two in pairwise(values))
+    lagged = math.fsum((value - mean) * (following - mean) for value, following in pairwise(values))
     return Neighbours(lagged / total, ratio, min(1.0, 2 * float(ndtr(-abs(ratio - 2) / math.sqrt(spread)))))
 
 
@@ -184,5 +184,5 @@ def clustering(
     correlation = (mean_between - mean_within) / (mean_between + (size - 1) * mean_within)
     step = max(1, AT_ONCE // n)
     orders = [min(step, CLUSTER_PERMUTATIONS - begin) for begin in range(0, CLUSTER_PERMUTATIONS, step)]
-    farther = sum(int((between(drawn(each)) >= own * (1 - 1e-9)).sum()) for each in orders)
+    farther = sum(int((between(drawn(order)) >= own * (1 - 1e-9)).sum()) for order in orders)
     return Clustering(k, float(correlation), (1 + farther) / (1 + CLUSTER_PERMUTATIONS))

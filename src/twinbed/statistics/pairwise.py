@@ -43,11 +43,11 @@ def by_itself(difference: float, standard_error: float, freedom: float, confiden
 
 def sidak(difference: float, standard_error: float, freedom: float, confidence: float, count: int) -> PairTest:
     """Test one of ``count`` differences whose intervals hold together at ``confidence``."""
-    each = confidence ** (1 / count)
+    single = confidence ** (1 / count)
     p = t_two_sided(difference / standard_error, freedom)
     # This is 1 - (1 - p)^count, without loss where p is small.
     together = -math.expm1(count * math.log1p(-p)) if p < 1 else 1.0
-    return PairTest(t_quantile((1 + each) / 2, freedom) * standard_error, together)
+    return PairTest(t_quantile((1 + single) / 2, freedom) * standard_error, together)
 
 
 def tukey_kramer(difference: float, standard_error: float, freedom: float, confidence: float, means: int) -> PairTest:
@@ -82,7 +82,7 @@ def range_distribution(q: float, k: int, freedom: float) -> float:
         return 0.0
     if freedom >= NORMAL:
         return float(_range_of_normals(np.array([q]), k)[0])
-    low, high = (math.sqrt(special.chdtri(freedom, each) / freedom) for each in (1 - 1e-15, 1e-16))
+    low, high = (math.sqrt(special.chdtri(freedom, tail) / freedom) for tail in (1 - 1e-15, 1e-16))
     s = (high + low) / 2 + (high - low) / 2 * _AT
     half = freedom / 2
     logarithm = math.log(2) + half * math.log(half) - special.gammaln(half) + (freedom - 1) * np.log(s) - half * s * s

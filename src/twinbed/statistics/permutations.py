@@ -49,10 +49,10 @@ def dealings(labels: Labels, blocks: Sequence[Hashable], most: int, seed: int = 
     ``most`` ways each comes once; of more ways ``most`` less one are drawn."""
     if ways_within(labels, blocks) <= most:
         own = labels.tobytes()
-        others = [each for each in _all_dealings(labels, blocks) if each.tobytes() != own]
+        others = [dealing for dealing in _all_dealings(labels, blocks) if dealing.tobytes() != own]
         return np.array([labels, *others]), True
     noise = np.random.default_rng(seed)
-    of = np.unique([list(dict.fromkeys(blocks)).index(each) for each in blocks], return_inverse=True)[1]
+    of = np.unique([list(dict.fromkeys(blocks)).index(block) for block in blocks], return_inverse=True)[1]
     drawn = np.empty((most, len(labels)), dtype=np.bool_)
     order = np.argsort(of, kind="stable")
     # Sorting random keys within each block permutes it.
@@ -68,7 +68,7 @@ def _sizes(labels: Labels, blocks: Sequence[Hashable]) -> dict[Hashable, tuple[i
 
 
 def _all_dealings(labels: Labels, blocks: Sequence[Hashable]) -> Iterator[Labels]:
-    places = {block: [at for at, each in enumerate(blocks) if each == block] for block in dict.fromkeys(blocks)}
+    places = {block: [at for at, own in enumerate(blocks) if own == block] for block in dict.fromkeys(blocks)}
     chosen = [combinations(at, int(labels[at].sum())) for at in places.values()]
     for ones in product(*chosen):
         dealt = np.zeros(len(labels), dtype=np.bool_)

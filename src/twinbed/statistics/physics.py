@@ -114,11 +114,11 @@ def transactions(
     (112.23, 112.21)
     """
     path = path or Path()
-    there, back = path.tcp_frames(request), path.tcp_frames(response_headers + payload)
+    outward, back = path.tcp_frames(request), path.tcp_frames(response_headers + payload)
     if new_connection:
         bare = path.frame(IP_HEADER[path.ip_version] + TCP_HEADER)
-        there, back = there + 2 * bare, back + 2 * bare
+        outward, back = outward + 2 * bare, back + 2 * bare
     if segments_per_acknowledgement is None:
-        return rate / 8 / max(there, back)
+        return rate / 8 / max(outward, back)
     segments = -(-(response_headers + payload) // path.segment)
-    return rate / 8 / (there + back + segments / segments_per_acknowledgement * path.acknowledgement)
+    return rate / 8 / (outward + back + segments / segments_per_acknowledgement * path.acknowledgement)

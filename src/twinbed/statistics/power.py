@@ -94,9 +94,9 @@ def replicates_needed(
     the ratio is outside the region, near its edge, or too badly known.
     """
     samples = Sample.of(values), Sample.of(reference)
-    if min(each.least for each in samples) <= 0:
+    if min(sample.least for sample in samples) <= 0:
         return None
-    x, y = (each.logarithms for each in samples)
+    x, y = (sample.logarithms for sample in samples)
     edge, difference = math.log1p(margin), x.average - y.average
     error, df = standard_error(x, y, paired)
     if not error:
@@ -126,8 +126,8 @@ def _studies(deviations: tuple[float, float], counts: tuple[int, int]) -> tuple[
     """Return the standard deviation of the observed difference, then for a grid of pairs of possible sample variances the
     standard error, Welch's degrees of freedom, and the weight."""
     true = [deviation**2 / n for deviation, n in zip(deviations, counts, strict=True)]
-    (one, w1), (two, w2) = (_variances(n - 1) for n in counts)
-    a, b = np.meshgrid(true[0] * one, true[1] * two, indexing="ij")
+    (variances, w1), (reference_variances, w2) = (_variances(n - 1) for n in counts)
+    a, b = np.meshgrid(true[0] * variances, true[1] * reference_variances, indexing="ij")
     total = a + b
     share = np.divide(a, total, out=np.full_like(a, 0.5), where=total > 0)
     df = 1 / (share**2 / (counts[0] - 1) + (1 - share) ** 2 / (counts[1] - 1))

@@ -101,11 +101,11 @@ def quantile_interval(values: Sequence[float], share: float, level: float) -> Bo
 def median_ratio_interval(values: Sequence[float], reference: Sequence[float], level: float) -> Bounds | None:
     """Return the interval of median(values) / median(reference); None for fewer than LEAST values, or if one is not
     positive."""
-    one, two = Sample.of(values), Sample.of(reference)
-    if min(len(one), len(two)) < LEAST or min(one.least, two.least) <= 0:
+    own, other = Sample.of(values), Sample.of(reference)
+    if min(len(own), len(other)) < LEAST or min(own.least, other.least) <= 0:
         return None
-    ratio = math.log(one.median / two.median)
-    half = float(ndtri((1 + level) / 2)) * math.hypot(_log_median_error(one), _log_median_error(two))
+    ratio = math.log(own.median / other.median)
+    half = float(ndtri((1 + level) / 2)) * math.hypot(_log_median_error(own), _log_median_error(other))
     return Bounds(math.exp(ratio - half), math.exp(ratio + half), level)
 
 

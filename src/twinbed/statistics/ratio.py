@@ -112,10 +112,10 @@ def ratio_test(
 def _weaker(test: RatioTest, count: CountTest) -> RatioTest:
     """Combine both tests: the wider intervals and the larger p-values."""
 
-    def union(one: Bounds | None, other: Bounds) -> Bounds | None:
-        if one is None or math.isinf(other.high):
+    def union(own: Bounds | None, other: Bounds) -> Bounds | None:
+        if own is None or math.isinf(other.high):
             return None
-        return Bounds(min(one.low, other.low), max(one.high, other.high), one.level)
+        return Bounds(min(own.low, other.low), max(own.high, other.high), own.level)
 
     return replace(
         test,
@@ -261,24 +261,24 @@ class SummaryTest:
     """The two-sided p-value for a ratio outside of 1/(1+margin) to 1+margin."""
 
 
-def summary_ratio_test(one: Summary, reference: Summary, margin: float, alpha: float) -> SummaryTest:
+def summary_ratio_test(own: Summary, reference: Summary, margin: float, alpha: float) -> SummaryTest:
     """Compare two means of at least two values each, the reference's above 0. Raises ValueError for others."""
-    if min(one.n, reference.n) < 2 or reference.mean <= 0:
+    if min(own.n, reference.n) < 2 or reference.mean <= 0:
         raise ValueError("needs two values each, and a reference above 0")
-    ratio = one.mean / reference.mean
+    ratio = own.mean / reference.mean
     low_edge, high_edge = 1 / (1 + margin), 1 + margin
-    a, b = one.error**2, reference.error**2
+    a, b = own.error**2, reference.error**2
     if a == b == 0:
         inside = low_edge <= ratio <= high_edge
         return SummaryTest(ratio, ratio, ratio, 0.0 if inside else 1.0, 1.0 if inside else 0.0)
     spread = a + ratio**2 * b
-    df = welch_df(a, one.n, ratio**2 * b, reference.n) if spread else float(min(one.n, reference.n) - 1)
+    df = welch_df(a, own.n, ratio**2 * b, reference.n) if spread else float(min(own.n, reference.n) - 1)
 
     def t(theta: float) -> float:
-        return (one.mean - theta * reference.mean) / math.sqrt(a + theta**2 * b)
+        return (own.mean - theta * reference.mean) / math.sqrt(a + theta**2 * b)
 
     p_equivalent, p_different = p_values(t(low_edge), t(high_edge), df)
-    interval = fieller_interval(one.mean, reference.mean, a, b, df, alpha)
+    interval = fieller_interval(own.mean, reference.mean, a, b, df, alpha)
     return SummaryTest(ratio, interval and interval.low, interval and interval.high, p_equivalent, p_different)
 
 
@@ -286,8 +286,8 @@ def summary_ratio_test(one: Summary, reference: Summary, margin: float, alpha: f
 class Cell:
     """The logarithms of one cell's positive values, in the order of pairs where it has them; at least two of each."""
 
-    one: Sequence[float]
-    two: Sequence[float]
+    own: Sequence[float]
+    reference: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,16 +303,20 @@ def pooled_ratio(cells: Sequence[Cell], level: float, *, paired: bool) -> Pooled
     order."""
     if not cells:
         return None
-    differences = [Sample.of(cell.one).average - Sample.of(cell.two).average for cell in cells]
-    of_cells = [standard_error(cell.one, cell.two, paired) for cell in cells]
+    differences = [Sample.of(cell.own).average - Sample.of(cell.reference).average for cell in cells]
+    of_cells = [standard_error(cell.own, cell.reference, paired) for cell in cells]
     if paired:
-        within = [[x - y for x, y in zip(cell.one, cell.two, strict=True)] for cell in cells]
+        within = [[x - y for x, y in zip(cell.own, cell.reference, strict=True)] for cell in cells]
         blocks = [fmean(of_block) for of_block in zip(*within, strict=True)]
         error, df = math.sqrt(variance(blocks) / len(blocks)), len(blocks) - 1.0
     else:
         squares = [error**2 for error, _ in of_cells]
         error = math.sqrt(sum(squares)) / len(cells)
-        df = sum(squares) ** 2 / sum(each**2 / own for each, (_, own) in zip(squares, of_cells, strict=True)) if error else 1.0
+        df = (
+            sum(squares) ** 2 / sum(square**2 / own for square, (_, own) in zip(squares, of_cells, strict=True))
+            if error
+            else 1.0
+        )
     if not error:
         return None
     middle, half = fmean(differences), float(stdtrit(df, (1 + level) / 2)) * error
@@ -326,8 +330,8 @@ def _agree(differences: Sequence[float], errors: Sequence[tuple[float, float]]) 
         return None
     weights = [1 / error**2 for error, _ in errors]
     total = sum(weights)
-    mean = sum(weight * each for weight, each in zip(weights, differences, strict=True)) / total
-    q = sum(weight * (each - mean) ** 2 for weight, each in zip(weights, differences, strict=True))
+    mean = sum(weight * difference for weight, difference in zip(weights, differences, strict=True)) / total
+    q = sum(weight * (difference - mean) ** 2 for weight, difference in zip(weights, differences, strict=True))
     off = sum((1 - weight / total) ** 2 / df for weight, (_, df) in zip(weights, errors, strict=True))
     statistic = q / (k - 1) / (1 + 2 * (k - 2) * off / (k**2 - 1))
     return float(fdtrc(k - 1, (k**2 - 1) / (3 * off), statistic))

@@ -80,7 +80,7 @@ def distinct(values: Values) -> list[float]:
     if not ordered:
         return ordered
     apart = NOISE * max(abs(ordered[0]), abs(ordered[-1]))
-    return [ordered[0], *(two for one, two in pairwise(ordered) if two - one > apart)]
+    return [ordered[0], *(upper for lower, upper in pairwise(ordered) if upper - lower > apart)]
 
 
 def lattice(different: Sequence[float], evidence: int, fine: float) -> float:
@@ -107,8 +107,8 @@ def _common(units: Sequence[float], tolerance: float, least: float, off: float) 
     """Return the unit that all ascending units, the first of which is 0, are multiples of, but for ``off``; 0 if below
     ``least``."""
     common = 0.0
-    for one, two in pairwise(units):
-        other = two - one
+    for lower, upper in pairwise(units):
+        other = upper - lower
         while other > tolerance:  # Euclid's algorithm
             common, other = other, abs(common - other * round(common / other))
         if 0 < common < least:
@@ -135,7 +135,7 @@ def printed_step(values: Values) -> float:
     exponents = range(most if len(different) >= ROUND_FROM else min(most, 0), most - DIGITS, -1)
     if not exponents or not _multiples(different, exponents[-1]):
         return 0.0
-    exponent = next(each for each in exponents if _multiples(different, each))
+    exponent = next(power for power in exponents if _multiples(different, power))
     return 10.0**exponent if exponent >= 0 else 1 / 10.0**-exponent
 
 
@@ -143,7 +143,7 @@ def _multiples(values: Sequence[float], exponent: int) -> bool:
     # Negative powers of ten are not exact; dividing by positive ones is.
     power = 10.0 ** abs(exponent)
     steps = (value / power if exponent >= 0 else value * power for value in values)
-    return all(abs(each - round(each)) <= NOISE * each for each in steps)
+    return all(abs(scaled - round(scaled)) <= NOISE * scaled for scaled in steps)
 
 
 def bias(values: Sequence[float], step: float) -> float:

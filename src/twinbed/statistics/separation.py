@@ -72,11 +72,11 @@ def separation(
 def _interval(area: float, dealt: Floats, level: float) -> Bounds:
     ordered = np.sort(dealt)
     beyond = math.floor((1 - level) / 2 * len(ordered) + SLACK)
-    low, high = (math.asin(math.sqrt(each)) for each in (ordered[beyond], ordered[-1 - beyond]))
+    low, high = (math.asin(math.sqrt(bound)) for bound in (ordered[beyond], ordered[-1 - beyond]))
     at, chance = math.asin(math.sqrt(area)), math.pi / 4
     half = max(high - chance, chance - low, 0.0)
     below, above = at - half, at + half
-    start, end = (math.sin(min(max(each, 0.0), math.pi / 2)) ** 2 for each in (below, above))
+    start, end = (math.sin(min(max(angle, 0.0), math.pi / 2)) ** 2 for angle in (below, above))
     return Bounds(start, end, level)
 
 
@@ -89,7 +89,7 @@ def alone(values: Sequence[float | str | None], dealt: Labels) -> Floats:
         of = (codes[:, None] == np.arange(codes.max() + 1)).astype(np.float64)
         ones, others = dealt @ of, ~dealt @ of
         order = np.argsort(ones / (ones + others), axis=1, kind="stable")
-        ones, others = (np.take_along_axis(each, order, axis=1) for each in (ones, others))
+        ones, others = (np.take_along_axis(group, order, axis=1) for group in (ones, others))
         below = np.cumsum(others, axis=1) - others
         areas = (ones * (below + others / 2)).sum(axis=1) / (ones.sum(axis=1) * others.sum(axis=1))
     else:
@@ -117,8 +117,8 @@ def apart(values: Sequence[float | str | None], labels: Labels) -> float:
     if any(value is None or isinstance(value, str) for value in values):
         return 0.0
     numbers = np.array([float(value) for value in values if value is not None])
-    one, other = numbers[labels], numbers[~labels]
-    distance, spread = abs(float(one.mean() - other.mean())), math.sqrt((float(one.var()) + float(other.var())) / 2)
+    first, second = numbers[labels], numbers[~labels]
+    distance, spread = abs(float(first.mean() - second.mean())), math.sqrt((float(first.var()) + float(second.var())) / 2)
     return distance / spread if spread > SLACK * distance else math.inf if distance else 0.0
 
 
@@ -212,17 +212,17 @@ class PairsOut:
 
 def _targets(labels: Labels) -> Floats:
     """Return targets with which both kinds weigh the same."""
-    one = labels.sum(axis=1, keepdims=True)
-    targets: Floats = np.where(labels, 1 / one, -1 / (labels.shape[1] - one))
+    ones = labels.sum(axis=1, keepdims=True)
+    targets: Floats = np.where(labels, 1 / ones, -1 / (labels.shape[1] - ones))
     return targets
 
 
-def _above(one: Floats, other: Floats) -> Floats:
+def _above(own: Floats, other: Floats) -> Floats:
     """Return (rows, dealings) of two runs: the share of pairs of rows in which the first scores higher, ties half."""
-    total = np.zeros(one.shape[1])
-    for row in one:
+    total = np.zeros(own.shape[1])
+    for row in own:
         total += (row > other).sum(axis=0) + (row >= other).sum(axis=0)
-    shares: Floats = total / (2 * len(one) * len(other))
+    shares: Floats = total / (2 * len(own) * len(other))
     return shares
 
 

@@ -133,4 +133,4 @@ def overall_level(p_value: float, information: Sequence[float]) -> float:
 def _inverse(times: tuple[float, ...]) -> tuple[Floats, Floats]:
     """Return normal deviates of the last analysis' level, and of the overall levels that give them."""
     overall = np.linspace(float(ndtri(_TIGHTEST)), float(ndtri(_LOOSEST)), 150)
-    return np.array([ndtri(interim_levels(float(ndtr(each)), times)[-1]) for each in overall]), overall
+    return np.array([ndtri(interim_levels(float(ndtr(quantile)), times)[-1]) for quantile in overall]), overall

@@ -46,9 +46,9 @@ def brown_forsythe_at_values(values: Sequence[float], reference: Sequence[float]
         return None
     ways = [
         [Sample([abs(value - middle) for value in group]) for middle in {group[(len(group) - 1) // 2], group[len(group) // 2]}]
-        for group in (Sample.of(each).ordered for each in (values, reference))
+        for group in (Sample.of(sample).ordered for sample in (values, reference))
     ]
-    return max(_levene([one, two]) for one in ways[0] for two in ways[1])
+    return max(_levene([own, other]) for own in ways[0] for other in ways[1])
 
 
 def _levene(groups: Sequence[Sample]) -> float:
@@ -83,8 +83,8 @@ def deviation_ratio_interval(values: Sequence[float], reference: Sequence[float]
     z = float(ndtri((1 + level) / 2))
     quotient = math.sqrt(variance(values)) / math.sqrt(variance(reference))
     centre = math.log((n / (n - z)) * ((m - z) / m))
-    one, two = _Shape.of(values), _Shape.of(reference)
-    low, high = (quotient * _limit(one, two, centre, sign * z) for sign in (-1, 1))
+    own, other = _Shape.of(values), _Shape.of(reference)
+    low, high = (quotient * _limit(own, other, centre, sign * z) for sign in (-1, 1))
     return Bounds(low, high, level)
 
 
@@ -100,18 +100,18 @@ class _Shape:
         return cls(len(values), Sample.of(values).standardised_fourth)
 
 
-def _limit(one: _Shape, two: _Shape, centre: float, z: float) -> float:
+def _limit(own: _Shape, reference: _Shape, centre: float, z: float) -> float:
     """Return the ratio whose error, taken at itself, puts it z errors from the centre."""
     ratio = 1.0
     for _ in range(STEPS):
-        before, ratio = ratio, math.exp((centre + z * _error(one, two, ratio)) / 2)
+        before, ratio = ratio, math.exp((centre + z * _error(own, reference, ratio)) / 2)
         if abs(ratio - before) <= 1e-12 * ratio:
             break
     return ratio
 
 
-def _error(one: _Shape, two: _Shape, ratio: float) -> float:
+def _error(own: _Shape, reference: _Shape, ratio: float) -> float:
     """Return the standard error of the logarithm of the ratio of variances, if that is the square of ``ratio``."""
-    n, m = one.n, two.n
-    kurtosis = (n + m) * (one.fourth + ratio**4 * two.fourth) / ((n - 1) + ratio**2 * (m - 1)) ** 2
+    n, m = own.n, reference.n
+    kurtosis = (n + m) * (own.fourth + ratio**4 * reference.fourth) / ((n - 1) + ratio**2 * (m - 1)) ** 2
     return math.sqrt(max(0.0, (kurtosis - (n - 3) / n) / (n - 1) + (kurtosis - (m - 3) / m) / (m - 1)))

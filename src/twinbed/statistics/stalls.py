@@ -59,12 +59,12 @@ def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[S
     _, first, count = np.unique(starts, return_index=True, return_counts=True)
     place = np.arange(len(starts)) - np.repeat(first, count)
     begun = starts + resolution_s * (place + 0.5) / np.repeat(count, count)
-    found = of_events(np.concatenate([begun, begun + lasts]))
-    if found is None:
+    pauses = of_events(np.concatenate([begun, begun + lasts]))
+    if pauses is None:
         return None
     zero, last = begun.min(), begun + lasts
     stalls = []
-    for stall in found:
+    for stall in pauses:
         if stall.seconds > SHORTEST_S + 2 * resolution_s:
             begins, ends = begun - zero <= stall.start_s + resolution_s, last - zero >= stall.end_s - resolution_s
             spanning = lasts[begins & ends & (np.abs(lasts - stall.seconds) <= 2 * resolution_s)]
@@ -75,7 +75,7 @@ def of_requests(start_s: Floats, total_s: Floats, resolution_s: float) -> list[S
 def together(stalls: Sequence[Stall]) -> list[Stall]:
     """Join stalls that overlap."""
     joined: list[Stall] = []
-    for stall in sorted(stalls, key=lambda each: each.start_s):
+    for stall in sorted(stalls, key=lambda other: other.start_s):
         if joined and stall.start_s <= joined[-1].end_s:
             last = joined.pop()
             stall = Stall(last.start_s, max(last.end_s, stall.end_s) - last.start_s)

@@ -80,10 +80,10 @@ def rates_of_intervals(rows: Iterable[Mapping[str, object]]) -> Series | None:
         start, done, seconds = row.get("start_s"), row.get("bytes"), row.get("seconds")
         if row.get("end") == "server" and _number(start) and _number(done) and _number(seconds) and seconds:
             times[round(start)].append((done, seconds))
-    if len(times) < LEAST or len({len(each) for each in times.values()}) > 1:
+    if len(times) < LEAST or len({len(of_interval) for of_interval in times.values()}) > 1:
         return None
     rates = [8 * math.fsum(done / seconds for done, seconds in times[at]) for at in sorted(times)]
-    return Series(rates, math.fsum(fmean(seconds for _, seconds in each) for each in times.values()))
+    return Series(rates, math.fsum(fmean(seconds for _, seconds in of_interval) for of_interval in times.values()))
 
 
 def mser5(values: Sequence[float]) -> int:
@@ -120,16 +120,16 @@ def changes(runs: Floats) -> Floats:
     slope of means of BATCH: counts of a few answers are too coarse to have slopes of their own."""
     means = runs[:, : runs.shape[1] // BATCH * BATCH].reshape(len(runs), -1, BATCH).mean(2)
     middles = np.median(means, axis=1)
-    one, two = np.triu_indices(means.shape[1], 1)
-    slopes = np.median((means[:, two] - means[:, one]) / (two - one), axis=1)  # scipy.stats takes a second to load
-    found: Floats = np.divide(slopes * means.shape[1], middles, out=np.full(len(runs), np.nan), where=middles != 0)
-    return found
+    first, second = np.triu_indices(means.shape[1], 1)
+    slopes = np.median((means[:, second] - means[:, first]) / (second - first), axis=1)  # scipy.stats takes a second to load
+    relative: Floats = np.divide(slopes * means.shape[1], middles, out=np.full(len(runs), np.nan), where=middles != 0)
+    return relative
 
 
 def change(values: Sequence[float]) -> float | None:
     """Return the change (``changes``) of one run; None if its median is 0."""
-    (found,) = changes(np.asarray([values], dtype=np.float64)).tolist()
-    return None if math.isnan(found) else found
+    (value,) = changes(np.asarray([values], dtype=np.float64)).tolist()
+    return None if math.isnan(value) else value
 
 
 def drift(rates: Sequence[float]) -> float | None:
@@ -174,7 +174,7 @@ def alone(values: Sequence[float]) -> Alone | None:
     if n < LEAST_ALONE or not varies(values):
         return None
     centre, deviation = fmean(values), math.sqrt(variance(values))
-    at = max(range(n), key=lambda each: abs(values[each] - centre))
+    at = max(range(n), key=lambda place: abs(values[place] - centre))
     g = abs(values[at] - centre) / deviation
     others = (math.fsum(values) - values[at]) / (n - 1)
     left = (n - 1) ** 2 - n * g * g

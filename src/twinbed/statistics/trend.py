@@ -95,15 +95,15 @@ def _some_slopes(cells: Sequence[Sorted]) -> Slopes:
     pairs = sizes * (sizes - 1.0)
     slopes = []
     for (at, values), drawn in zip(cells, noise.multinomial(DRAWN_PAIRS, pairs / pairs.sum()), strict=True):
-        one, other = noise.integers(len(at), size=drawn), noise.integers(len(at) - 1, size=drawn)
-        other += other >= one
-        slopes.append((values[other] - values[one]) / (at[other] - at[one]))
+        first, second = noise.integers(len(at), size=drawn), noise.integers(len(at) - 1, size=drawn)
+        second += second >= first
+        slopes.append((values[second] - values[first]) / (at[second] - at[first]))
     return np.concatenate(slopes)
 
 
 def _p_value(cells: Sequence[NDArray[np.float64]], pairs: int, rising: int) -> float:
     counts = [np.unique(values, return_counts=True)[1] for values in cells]
-    if pairs <= EXACT and all(int(each.max()) == 1 for each in counts):
+    if pairs <= EXACT and all(int(count.max()) == 1 for count in counts):
         return _exact([len(values) for values in cells], pairs, rising)
     spread = sum(map(_variance, counts))
     if spread == 0:

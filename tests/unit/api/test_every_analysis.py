@@ -55,7 +55,7 @@ MADE: Mapping[str, Callable[[Path], Any]] = {
     "compare": virtio,
     "anatomy": lambda _: anatomy.study({"real": anatomy.MEANS_US, "virtual": {**anatomy.MEANS_US, "server": 400.0}}),
     "explain": lambda _: made_study.study({"real": {}, "virtual": JOINED}, {"real": 1000.0, "virtual": 500.0}),
-    "calibrate": lambda folder: opened(write_calibrated(folder, payloads=8, dear=6, threads=(1, 4))[0]),
+    "calibrate": lambda folder: opened(write_calibrated(folder, payloads=8, expensive=6, threads=(1, 4))[0]),
     "chain": lambda _: chains(6, {"physical": 0.0, "e1000": 0.2}),
     "passport": virtio,
     "anova": virtio,

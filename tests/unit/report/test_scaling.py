@@ -64,7 +64,7 @@ def tables(found: Scaling) -> list[Tabular]:
 
 def test_the_planted_knee_is_what_is_recommended(tmp_path: Path) -> None:
     found = scaling(study(tmp_path))
-    assert found is not None and (found.over, found.one, found.rate) == ("pairs", "pair", "requests_per_second")
+    assert found is not None and (found.over, found.noun, found.rate) == ("pairs", "pair", "requests_per_second")
     [group] = found.groups
     assert [point.n for point in group.points] == PAIRS
     assert group.single == pytest.approx(1000) and group.keeps == 4

@@ -38,14 +38,14 @@ def at(inputs: np.ndarray, basis: np.ndarray) -> Points:
 
 
 @functools.cache
-def made(seed: int = 3, name: str = "joint laws", dear: int = 10, payloads: int = 20) -> tuple[Calibration, np.ndarray]:
-    """And the scaled places of the payloads that the dear testbed was not measured at."""
+def made(seed: int = 3, name: str = "joint laws", expensive: int = 10, payloads: int = 20) -> tuple[Calibration, np.ndarray]:
+    """And the scaled places of the payloads that the expensive testbed was not measured at."""
     noise = np.random.default_rng(seed)
     of = world(name, noise, payloads)
     one = measured(of, of.cheap, of.cheap_noise, grid(of.payloads), 6, noise)
-    two = measured(of, of.dear, of.dear_noise, grid(of.payloads[:dear]), 4, noise)
+    two = measured(of, of.expensive, of.expensive_noise, grid(of.payloads[:expensive]), 4, noise)
     found = calibrated(one, two)
-    return found.calibration, found.scaled(grid(of.payloads[dear:]))
+    return found.calibration, found.scaled(grid(of.payloads[expensive:]))
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: f"deviation {case['deviation']}")
@@ -210,7 +210,7 @@ def test_few_groups_have_no_conformal_interval_and_many_have() -> None:
     found, places = made()
     said = found.predict(places)
     assert not found.is_conformal and np.all((said.low <= said.model_low) & (said.high >= said.model_high))
-    many, held = made(dear=20, payloads=25)
+    many, held = made(expensive=20, payloads=25)
     said = many.predict(held)
     assert many.is_conformal and not np.all(said.low == said.model_low)
 
@@ -230,7 +230,7 @@ def test_a_law_that_breaks_is_doubted() -> None:
 
 def test_the_course_says_what_measuring_would_bring() -> None:
     """The half-width after its first step is that of a process of the same shapes which has these points too."""
-    found, places = made(dear=8, payloads=12)
+    found, places = made(expensive=8, payloads=12)
     by_payload = [places[start : start + len(THREADS)] for start in range(0, len(places), len(THREADS))]
     chosen = course(found, by_payload, found.cheap.inputs, seconds=[1.0] * len(by_payload), runs=4, steps=2)
     assert chosen.now > chosen.steps[0].half_width > chosen.steps[1].half_width
@@ -238,14 +238,14 @@ def test_the_course_says_what_measuring_would_bring() -> None:
     first = by_payload[chosen.steps[0].candidate]
     before = _covariance(found, np.vstack([first, found.cheap.inputs]))
     own = len(first)
-    error = np.eye(own) * found.dear.noise.of_one_run / 4
+    error = np.eye(own) * found.expensive.noise.of_one_run / 4
     after = before[own:, own:] - before[own:, :own] @ np.linalg.solve(before[:own, :own] + error, before[:own, own:])
     half = 1.959963984540054 * float(np.quantile(np.sqrt(np.diagonal(after)), 0.9))
     assert chosen.steps[0].half_width == pytest.approx(half, rel=1e-6)
 
 
 def _covariance(found: Calibration, places: np.ndarray) -> np.ndarray:
-    mixed = found.dear_at(places)
+    mixed = found.expensive_at(places)
     return np.asarray(np.tensordot(mixed.weights, mixed.normal.covariances, 1))
 
 
@@ -273,12 +273,12 @@ def test_kernels_are_materns_closed_forms() -> None:
     assert found.tolist() == pytest.approx(expected, rel=1e-12)
 
 
-def one_input(cheap: np.ndarray, dear: np.ndarray, every: int = 2, blocks: int = 3, of_blocks: float = 0.0) -> Calibration:
+def one_input(cheap: np.ndarray, expensive: np.ndarray, every: int = 2, blocks: int = 3, of_blocks: float = 0.0) -> Calibration:
     """Curves in logarithms at places from 0 to 1: the cheap one at all, the other one at each ``every``-th; 1 % of noise."""
     noise = np.random.default_rng(4)
     places = np.linspace(0.0, 1.0, len(cheap))[:, None]
     made = []
-    for curve, own in ((cheap, slice(None)), (dear, slice(None, None, every))):
+    for curve, own in ((cheap, slice(None)), (expensive, slice(None, None, every))):
         at, values = places[own], curve[own]
         drawn = values + of_blocks * noise.normal(size=(blocks, 1)) + 0.01 * noise.normal(size=(blocks, len(at)))
         made.append(cells(np.tile(at, (blocks, 1)), drawn.ravel(), np.repeat(np.arange(blocks), len(at)).tolist()))
@@ -286,7 +286,7 @@ def one_input(cheap: np.ndarray, dear: np.ndarray, every: int = 2, blocks: int =
 
 
 def test_the_slope_of_logarithms_is_estimated() -> None:
-    """ln dear = 0.5 ln cheap + 1: with a slope of 1 half of the cheap testbed's waves stay in every prediction."""
+    """ln expensive = 0.5 ln cheap + 1: with a slope of 1 half of the cheap testbed's waves stay in every prediction."""
     at = np.linspace(0.0, 1.0, 25)
     cheap = np.sin(18 * at)
     found = one_input(cheap, 0.5 * cheap + 1)
@@ -310,16 +310,18 @@ def test_a_cheap_testbed_of_another_shape_is_no_worse_than_straight_lines(levels
     """A rate that a threshold limits rises slowly on the expensive testbed, and at once on the cheap one (as ns-3 beside
     hardware in SimBricks' DCTCP experiment): nothing that was measured shows what lies beside the left end."""
     at = np.linspace(0.0, 1.0, 13)
-    dear = np.log(9.8 - 6.2 * np.exp(-7 * at))
+    expensive = np.log(9.8 - 6.2 * np.exp(-7 * at))
     cheap = np.log(np.where(at > 0, 10.0, 2.1))
     every = 12 // (levels - 1)
-    found = one_input(cheap, dear, every)
+    found = one_input(cheap, expensive, every)
     own, asked = np.arange(13) % every == 0, np.arange(13) % every != 0
     said = found.predict(at[asked, None])
-    lines = np.interp(at[asked], found.dear.inputs[:, 0], found.dear.means)
+    lines = np.interp(at[asked], found.expensive.inputs[:, 0], found.expensive.means)
     assert own.sum() == levels and 0 < found.share < 0.9
-    assert np.mean((said.mean - dear[asked]) ** 2) < np.mean((lines - dear[asked]) ** 2)
-    assert np.all((said.low <= dear[asked]) & (dear[asked] <= said.high)), "how far both lie apart is part of the interval"
+    assert np.mean((said.mean - expensive[asked]) ** 2) < np.mean((lines - expensive[asked]) ** 2)
+    assert np.all((said.low <= expensive[asked]) & (expensive[asked] <= said.high)), (
+        "how far both lie apart is part of the interval"
+    )
 
 
 def test_shares_are_inverse_to_what_is_missed() -> None:
@@ -333,7 +335,7 @@ def test_blocks_refuse_no_place_between_others() -> None:
     """A block moves all cells alike: it makes a mean less sure everywhere, and no place farther from what was measured."""
     at = np.linspace(0.0, 1.0, 21)
     found = one_input(np.sin(3 * at), np.sin(3 * at) + at, of_blocks=0.1)
-    assert found.dear.noise.of_blocks > 0.05**2
+    assert found.expensive.noise.of_blocks > 0.05**2
     assert not found.predict(at[1:-1, None]).refused.any()
 
 
@@ -342,13 +344,13 @@ def test_a_new_block_is_known_as_badly_as_blocks_are_few() -> None:
     at = np.linspace(0.0, 1.0, 21)
     found = one_input(np.sin(3 * at), np.sin(3 * at) + at, of_blocks=0.1)
     said = found.predict(np.array([[0.5]]), one_run=True)
-    deviation = math.sqrt(found.dear.noise.of_one_run)
+    deviation = math.sqrt(found.expensive.noise.of_one_run)
     assert float(said.high[0] - said.low[0]) / 2 > 4.0 * deviation
 
 
 def test_a_few_levels_say_what_their_coverage_is_worth() -> None:
     """Six of six groups held: 0.05 ** (1 / 6) = 0.607, as Clopper and Pearson have it."""
-    found, _ = made(dear=8)
+    found, _ = made(expensive=8)
     missed, groups, _ = found.missed
     assert (missed, groups) == (0, 6)
     assert found.shown_coverage == pytest.approx(0.05 ** (1 / 6))

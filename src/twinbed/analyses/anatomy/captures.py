@@ -59,17 +59,17 @@ class Captured:
         return {reason: count for reason, count in counts.items() if count}
 
 
-def section(found: Captured) -> Section:
+def section(captured: Captured) -> Section:
     """Return the steps, patterns of packets and timers of captures."""
-    rows = Table("timers", "", "", [Column(name) for name in TIMER], found.timers)
-    pattern = patterns.sentence(found.files[0].name, patterns.occurring([found.counts]))
-    shown = timers({"": found.timers}, found.titles)
-    return Section("anatomy", TITLE, pattern, (_steps(found), rows, *([shown] if shown else [])))
+    rows = Table("timers", "", "", [Column(name) for name in TIMER], captured.timers)
+    pattern = patterns.sentence(captured.files[0].name, patterns.occurring([captured.counts]))
+    shown = timers({"": captured.timers}, captured.titles)
+    return Section("anatomy", TITLE, pattern, (_steps(captured), rows, *([shown] if shown else [])))
 
 
-def _steps(found: Captured) -> Table:
+def _steps(captured: Captured) -> Table:
     """Return a row a step."""
-    durations = {**found.requests.durations, "total": found.requests.total}
+    durations = {**captured.requests.durations, "total": captured.requests.total}
     scale = unit_scale("s", [float(durations["total"].mean())])
 
     def scaled(value: float) -> str:
@@ -81,23 +81,23 @@ def _steps(found: Captured) -> Table:
     heads = {0.5: "median", 0.9: "P90", 0.99: "P99"}
     columns = (
         Column("step", value=str),
-        Column(head="Step", value=lambda step: found.titles.get(step, SPECIAL[TOTAL])),
+        Column(head="Step", value=lambda step: captured.titles.get(step, SPECIAL[TOTAL])),
         Column("requests", value=lambda step: len(durations[step])),
         Column("mean_s", "mean", scale.unit, scaled, lambda step: float(durations[step].mean())),
         *(Column(f"p{100 * part:g}_s", head, scale.unit, scaled, quantile(part)) for part, head in heads.items()),
     )
-    text = f"{len(found.requests)} requests, {VIEWS[found.seen]}."
+    text = f"{len(captured.requests)} requests, {VIEWS[captured.seen]}."
     return Table("steps", "Steps of a request", text, columns, list(durations))
 
 
 def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
     """Return the steps of one or two captures. Raises TwinbedError if a file is no capture, or has no complete request."""
     read = [_tables(file) for file in (client, server) if file is not None]
-    tables = [each for each, _, _ in read]
+    tables = [table for table, _, _ in read]
     seen = Seen.CLIENT if server is None else Seen.BOTH if one_clock else Seen.APART
-    found = steps.requests(tables[0], tables[1] if server is not None else None, seen)
-    if not len(found):
-        lacking = f"{found.incomplete} requests lack a step" if found.incomplete else "it has no requests"
+    requests = steps.requests(tables[0], tables[1] if server is not None else None, seen)
+    if not len(requests):
+        lacking = f"{requests.incomplete} requests lack a step" if requests.incomplete else "it has no requests"
         raise TwinbedError(
             f"{client} has no HTTP request with all its steps: {lacking}",
             advice="give the client's capture first; both captures must begin before the connections' SYN",
@@ -105,10 +105,12 @@ def read(client: Path, server: Path | None, *, one_clock: bool) -> Captured:
     links = dict(zip(("client", "server"), tables, strict=False))
     sampled = together([packets for _, packets, _ in read])
     files = [file for file in (client, server) if file is not None]
-    counts = patterns.counted(tables[0], found)
-    waiting = dict(zip(("client", "server"), (each for _, _, each in read), strict=False))
-    met = waits.counted(tables[0], tables[1] if server is not None else None, found, waiting, seen)
-    return Captured(files, seen, found, counts, waits.timers([met]), ladder({}, client.name, [""], {"": links}, sampled, seen))
+    counts = patterns.counted(tables[0], requests)
+    waiting = dict(zip(("client", "server"), (of_link for _, _, of_link in read), strict=False))
+    met = waits.counted(tables[0], tables[1] if server is not None else None, requests, waiting, seen)
+    return Captured(
+        files, seen, requests, counts, waits.timers([met]), ladder({}, client.name, [""], {"": links}, sampled, seen)
+    )
 
 
 def _tables(file: Path) -> tuple[pa.Table, pa.Table, pa.Table]:

@@ -87,14 +87,14 @@ def _of_captures(
     if len(files) > 2:
         raise click.UsageError(f"{len(files)} captures are too many: give the client's and the server's, or one")
     no_page("captures", "import them as results: docs/import.md")
-    found = read(files[0], files[1] if len(files) == 2 else None, one_clock=one_clock)
+    captured = read(files[0], files[1] if len(files) == 2 else None, one_clock=one_clock)
     if style == "mermaid":
-        return _mermaid([found.ladder] if found.ladder else [], found.titles, files[0], output)
-    shown = section(found)
+        return _mermaid([captured.ladder] if captured.ladder else [], captured.titles, files[0], output)
+    shown = section(captured)
     text = list(lines(shown))
-    if found.ladder is not None and (all_rungs or is_short([found.ladder])):
-        text += ["", *ladder_lines(found.ladder, found.titles)]
-    tables = {each.key: each.rows() for each in shown.tables() if each.is_for_programs}
+    if captured.ladder is not None and (all_rungs or is_short([captured.ladder])):
+        text += ["", *ladder_lines(captured.ladder, captured.titles)]
+    tables = {own.key: own.rows() for own in shown.tables() if own.is_for_programs}
     name = table if table in tables else "steps"
-    write_rows(tables, (), found.left_out, files[0], style, name, iter(text), output)
+    write_rows(tables, (), captured.left_out, files[0], style, name, iter(text), output)
     return codes.DONE

@@ -41,20 +41,24 @@ def waterfall(result: Anatomy) -> Iterator[Figure | str]:
     text = f"The steps in which a request takes longer or less time than on {result.reference}, one after the other."
     label = f"{text} The tables have the numbers."
     shown = pairs[:MOST]
-    yield Figure("waterfall of steps", label, lambda: panels([_panel(result, *each) for each in shown]), caption=text)
+    yield Figure("waterfall of steps", label, lambda: panels([_panel(result, *pair) for pair in shown]), caption=text)
     if len(pairs) > MOST:
         yield f"The first {MOST} of {len(pairs)} differences are drawn."
 
 
 def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
-    own = {each.step: each for each in result.differences if each.cell == cell and each.testbed == testbed}
+    own = {
+        difference.step: difference
+        for difference in result.differences
+        if difference.cell == cell and difference.testbed == testbed
+    }
     order = [step for step in result.titles if step in own and step not in (TOTAL, BETWEEN)]
     order += [step for step in (BETWEEN,) if step in own]
     whole = sum(own[step].seconds for step in order)
-    scale = unit_scale("s", [each.seconds for each in own.values()])
+    scale = unit_scale("s", [difference.seconds for difference in own.values()])
     rows, at = [], 0.0
     parts = result.parts_of(cell, testbed)
-    worth_s = LEAST * max(abs(each.seconds) for each in own.values())
+    worth_s = LEAST * max(abs(difference.seconds) for difference in own.values())
     for step in order:
         rows.append(_bar(result.titles[step], at, own[step], scale.factor, scale.unit))
         of_part = at
@@ -114,17 +118,17 @@ def _panel(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> Spec:
     return {"title": title, "width": WIDTH, "height": {"step": ROW}, "layer": layers}
 
 
-def _bar(title: str, at: float, each: Difference, factor: float, unit: str) -> dict[str, object]:
-    end = at + each.seconds
-    half = (each.interval.high - each.interval.low) / 2 if each.interval else None
-    amount = plus_minus(each.seconds / factor, None if half is None else half / factor)
+def _bar(title: str, at: float, difference: Difference, factor: float, unit: str) -> dict[str, object]:
+    end = at + difference.seconds
+    half = (difference.interval.high - difference.interval.low) / 2 if difference.interval else None
+    amount = plus_minus(difference.seconds / factor, None if half is None else half / factor)
     row: dict[str, object] = {
         "step": title,
         "from": at / factor,
         "to": end / factor,
-        "colour": DIFFERENT if each.seconds > 0 else EQUIVALENT,
+        "colour": DIFFERENT if difference.seconds > 0 else EQUIVALENT,
         "said": f"{title}: {amount} {unit}",
-        "text": number(each.seconds / factor),
+        "text": number(difference.seconds / factor),
     }
     if half is not None:
         row |= {"low": (end - half) / factor, "high": (end + half) / factor}
@@ -133,24 +137,24 @@ def _bar(title: str, at: float, each: Difference, factor: float, unit: str) -> d
 
 def strip(requests: Sequence[Requests], step: str, title: str) -> Figure | None:
     """Return the figure of how long a step takes, a row for each testbed (see STRIP_CAPTION); None where all times are 0."""
-    found = [(each.testbed, times) for each in requests if (times := each.of(step)) is not None]
-    values = [value for _, times in found for value in (*times.quantiles.values(), *times.of_runs)]
+    rows = [(group.testbed, times) for group in requests if (times := group.of(step)) is not None]
+    values = [value for _, times in rows for value in (*times.quantiles.values(), *times.of_runs)]
     if not values or max(values) <= 0:
         return None
-    return Figure(title, title, drawing=partial(_strip, found, values, title), caption=STRIP_CAPTION)
+    return Figure(title, title, drawing=partial(_strip, rows, values, title), caption=STRIP_CAPTION)
 
 
-def _strip(found: Sequence[tuple[str, StepTimes]], values: Sequence[float], text: str, colours: Colours) -> str:
+def _strip(rows: Sequence[tuple[str, StepTimes]], values: Sequence[float], text: str, colours: Colours) -> str:
     positive = [value for value in values if value > 0]
     is_log = max(values) > FOLD * min(positive)
     low, high = (min(positive) if is_log else 0.0), max(values)
-    place, foot = _place(low, high, is_log), TALL * len(found)
+    place, foot = _place(low, high, is_log), TALL * len(rows)
     inner = []
     for value in _ticks(low, high, is_log):
         x = place(value)
         inner.append(svg.line(x, 0, x, foot, colours["rule"]))
         inner.append(svg.words(x, foot + 16, tick_text(round(value * 1e9)), colours["muted"], text_anchor="middle"))
-    inner += [_row(testbed, times, TALL * at + TALL / 2, place, colours) for at, (testbed, times) in enumerate(found)]
+    inner += [_row(testbed, times, TALL * at + TALL / 2, place, colours) for at, (testbed, times) in enumerate(rows)]
     return svg.picture(text, STRIP, foot + FOOT, inner, 11, colours, "strip")
 
 

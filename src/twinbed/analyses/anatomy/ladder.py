@@ -79,31 +79,31 @@ def rungs(request: Request, most: int = MOST_ROWS) -> tuple[Rung, ...]:
     if len(packets) <= most:
         return tuple(Rung((packet,)) for packet in packets)
     alone = _stations(request)
-    found = _folded(packets, _RUN, alone)
-    return found if len(found) <= most else _folded(packets, _RUN_WITH_REPEATS, alone)
+    folded = _folded(packets, _RUN, alone)
+    return folded if len(folded) <= most else _folded(packets, _RUN_WITH_REPEATS, alone)
 
 
 def _stations(request: Request) -> set[int]:
     """Return the places of packets that begin or end a step, by when they were sent or arrived."""
-    found = set[int]()
+    places = set[int]()
     for ns in {ns for span in request.spans for ns in (span.begin_ns, span.end_ns)}:
-        found.update([at for at, packet in enumerate(request.packets) if packet.sent_ns == ns][:1])
-        found.update([at for at, packet in enumerate(request.packets) if packet.arrived_ns == ns][-1:])
-    return found
+        places.update([at for at, packet in enumerate(request.packets) if packet.sent_ns == ns][:1])
+        places.update([at for at, packet in enumerate(request.packets) if packet.arrived_ns == ns][-1:])
+    return places
 
 
 def _folded(packets: Sequence[Packet], kinds: Set[str], alone: Set[int]) -> tuple[Rung, ...]:
-    found, at = list[Rung](), 0
+    folded, at = list[Rung](), 0
     while at < len(packets):
         end = at
         while end < len(packets) and packets[end].kind in kinds and end not in alone:
             end += 1
         for run in _unbroken(packets[at:end]):
-            found += _run(run)
+            folded += _run(run)
         if end < len(packets):
-            found.append(Rung((packets[end],)))
+            folded.append(Rung((packets[end],)))
         at = end + 1
-    return tuple(found)
+    return tuple(folded)
 
 
 def _run(run: tuple[Packet, ...]) -> list[Rung]:
@@ -149,16 +149,16 @@ class Axis:
 
     def ticks(self) -> list[tuple[int, float]]:
         """Return (nanoseconds, distance from the top): round numbers, coarse ones first, as many as have room."""
-        found = [(0, self.y(0))]
+        marks = [(0, self.y(0))]
         step = 10 ** len(str(self.end_ns))
         while step >= 1:
             for size in (step, step // 2, step // 5):
                 for ns in range(size, self.end_ns + 1, size) if size and self.end_ns / size <= MOST_TICKS else ():
                     y = self.y(ns)
-                    if len(str(ns).rstrip("0")) <= 2 and all(abs(y - other) >= TICK for _, other in found):
-                        found.append((ns, y))
+                    if len(str(ns).rstrip("0")) <= 2 and all(abs(y - other) >= TICK for _, other in marks):
+                        marks.append((ns, y))
             step //= 10
-        return sorted(found)
+        return sorted(marks)
 
 
 def axis(ladders: Sequence[tuple[Request, Sequence[Rung]]], height: float = HEIGHT) -> Axis:
@@ -208,15 +208,15 @@ def tick_text(ns: int) -> str:
     return f"{round(ns * 1e-9 / scale.factor, 6):g} {scale.unit}" if ns else "0"
 
 
-def caption(each: Ladder) -> str:
+def caption(ladder: Ladder) -> str:
     """Return ``e1000: 3.3 ms, 12 packets; the medoid of 64 requests of 10 runs``"""
-    packets = len(each.request.packets)
-    wire = sum(packet.wire_packets for packet in each.request.packets)
+    packets = len(ladder.request.packets)
+    wire = sum(packet.wire_packets for packet in ladder.request.packets)
     on_wire = f" ({wire:,} on the wire)" if wire > packets else ""
-    cut = ", only the first are kept" if each.request.is_cut else ""
-    runs = f" of {each.runs} runs" if each.runs > 1 else ""
-    requests = f"the medoid of {each.of} requests{runs}" if each.of > 1 else "the only kept request"
-    return f"{each.testbed}: {time_text(each.request.total_ns)}, {packets:,} packets{on_wire}{cut}; {requests}."
+    cut = ", only the first are kept" if ladder.request.is_cut else ""
+    runs = f" of {ladder.runs} runs" if ladder.runs > 1 else ""
+    requests = f"the medoid of {ladder.of} requests{runs}" if ladder.of > 1 else "the only kept request"
+    return f"{ladder.testbed}: {time_text(ladder.request.total_ns)}, {packets:,} packets{on_wire}{cut}; {requests}."
 
 
 _WORDS = {"S": "SYN", "Y": "SYN again", "A": "ACK", "F": "FIN", "Z": "FIN again", "R": "RST"}
@@ -280,18 +280,18 @@ def band_lines(packets: Sequence[Packet]) -> list[str]:
     """Return a line a side: ``← 720 packets, 1.043 MB, 61 ACKs``."""
     lines = []
     for from_client in (False, True):
-        each = counts(packets, from_client=from_client)
+        totals = counts(packets, from_client=from_client)
         parts = []
-        if each.with_payload:
+        if totals.with_payload:
             parts.append(
-                f"{each.with_payload} {'packets' if each.with_payload > 1 else 'packet'}, {_bytes(each.payload_bytes)}"
+                f"{totals.with_payload} {'packets' if totals.with_payload > 1 else 'packet'}, {_bytes(totals.payload_bytes)}"
             )
-            if each.wire_packets > each.with_payload:
-                parts.append(f"{each.wire_packets:,} on the wire")
-            if each.repeats:
-                parts.append(f"{each.repeats} again")
-        if each.acknowledgments:
-            parts.append(f"{each.acknowledgments} ACK{'s' if each.acknowledgments > 1 else ''}")
+            if totals.wire_packets > totals.with_payload:
+                parts.append(f"{totals.wire_packets:,} on the wire")
+            if totals.repeats:
+                parts.append(f"{totals.repeats} again")
+        if totals.acknowledgments:
+            parts.append(f"{totals.acknowledgments} ACK{'s' if totals.acknowledgments > 1 else ''}")
         if parts:
             lines.append(f"{'→' if from_client else '←'} {', '.join(parts)}")
     return lines

@@ -46,45 +46,45 @@ def ladders(result: Anatomy) -> Iterator[Section]:
 
 def _cell(result: Anatomy, cell: Mapping[str, Level], at: int) -> Section:
     """Return the ladders of one cell; the first is unfolded."""
-    drawn = [(each, rungs(each.request)) for each in result.ladders_of(cell)]
-    shared = axis([(each.request, of_one) for each, of_one in drawn])
+    drawn = [(ladder, rungs(ladder.request)) for ladder in result.ladders_of(cell)]
+    shared = axis([(ladder.request, of_one) for ladder, of_one in drawn])
     links = {step: f"anatomy-{at}-{step}" for step in result.titles}
     items: list[Item] = []
-    for each, of_one in drawn:
-        text = f"{caption(each)} {_pattern(result, each)}".strip()
-        name = " ".join(filter(None, ("ladder", cell_title(cell) if cell else "", each.testbed)))
-        draws = partial(svg, Drawn(each.request, of_one, shared, result.titles, links), text)
+    for ladder, of_one in drawn:
+        text = f"{caption(ladder)} {_pattern(result, ladder)}".strip()
+        name = " ".join(filter(None, ("ladder", cell_title(cell) if cell else "", ladder.testbed)))
+        draws = partial(svg, Drawn(ladder.request, of_one, shared, result.titles, links), text)
         items.append(Figure(name, text, drawing=draws, caption=text, is_narrow=True))
     if shared.is_stretched:
         items.append(STRETCHED)
-    steps = [step for step in result.titles if any(step in each.request.durations_ns for each, _ in drawn)]
+    steps = [step for step in result.titles if any(step in ladder.request.durations_ns for ladder, _ in drawn)]
     items += [_step(result, cell, step, links[step], drawn) for step in steps]
     title = cell_title(cell) if cell else "Ladders"
     return Section(f"anatomy-{at}", title, items=items, folded=at > 1, on_paper=True, in_text=False)
 
 
-def _pattern(result: Anatomy, each: Ladder) -> str:
+def _pattern(result: Anatomy, ladder: Ladder) -> str:
     """Return how common the request's pattern of packets is."""
-    own = next((one for one in result.of(each.cell) if one.testbed == each.testbed), None)
-    part = sum(one.share for one in own.patterns if one.packets == each.request.pattern) if own else 0
-    return f"{percent(part)} of requests are {each.request.pattern}." if part else ""
+    own = next((group for group in result.of(ladder.cell) if group.testbed == ladder.testbed), None)
+    part = sum(pattern.share for pattern in own.patterns if pattern.packets == ladder.request.pattern) if own else 0
+    return f"{percent(part)} of requests are {ladder.request.pattern}." if part else ""
 
 
 def _step(
     result: Anatomy, cell: Mapping[str, Level], step: str, key: str, drawn: Sequence[tuple[Ladder, Sequence[Rung]]]
 ) -> Section:
     """Return one step, folded: how long it takes on all testbeds, and its packets on each."""
-    took = "; ".join(f"{each.testbed} {time_text(each.request.durations_ns.get(step, 0))}" for each, _ in drawn)
+    took = "; ".join(f"{ladder.testbed} {time_text(ladder.request.durations_ns.get(step, 0))}" for ladder, _ in drawn)
     where = f"{cell_title(cell)}, " if cell else ""
     strip = draw.strip(result.of(cell), step, f"{where}{result.titles[step]}: its distribution over testbeds")
-    tables = [packet_table(each, of_one, step) for each, of_one in drawn]
+    tables = [packet_table(ladder, of_one, step) for ladder, of_one in drawn]
     items: list[Item] = [strip, *tables] if strip else [*tables]
     return Section(key, f"{result.titles[step]}: {took}", items=items, folded=True, on_paper=False, in_text=False)
 
 
-def packet_table(each: Ladder, of_one: Sequence[Rung], step: str) -> Table:
+def packet_table(ladder: Ladder, of_one: Sequence[Rung], step: str) -> Table:
     """Return the packets of a step, with those that begin and end it, folded as in the ladder."""
-    spans = [span for span in each.request.spans if span.step == step]
+    spans = [span for span in ladder.request.spans if span.step == step]
     own = [rung for rung in of_one if any(span.holds(packet) for span in spans for packet in rung.packets)]
     columns = (
         Column(head="Packet", value=_packets),
@@ -92,7 +92,7 @@ def packet_table(each: Ladder, of_one: Sequence[Rung], step: str) -> Table:
         Column(head="Sent after", format="s", value=lambda rung: time_text(rung.begin_ns)),
         Column(head="Took", format=str, value=_way),
     )
-    return Table("packets", f"{each.testbed}: {time_text(each.request.durations_ns.get(step, 0))}", "", columns, own)
+    return Table("packets", f"{ladder.testbed}: {time_text(ladder.request.durations_ns.get(step, 0))}", "", columns, own)
 
 
 def _packets(rung: Rung) -> str:

@@ -86,8 +86,8 @@ def _step(drawn: Drawn, span: Span, colours: Colours) -> str:
     for at, word in enumerate(texts):
         y = top + height / 2 + 3.5 + 11 * (at - (len(texts) - 1) / 2)
         parts.append(words((low + high) / 2, y, word, colours["ink"], text_anchor="middle", font_size=SMALL))
-    about = {"data_steps": span.step, "aria_roledescription": "step", "aria_label": f"{drawn.titles[span.step]}: {took}"}
-    group = element("g", *parts, class_="step", **about)
+    attributes = {"data_steps": span.step, "aria_roledescription": "step", "aria_label": f"{drawn.titles[span.step]}: {took}"}
+    group = element("g", *parts, class_="step", **attributes)
     target = drawn.links.get(span.step)
     return group if target is None else element("a", group, href=f"#{target}")
 
@@ -188,14 +188,14 @@ def _band(drawn: Drawn, rung: Rung, colours: Colours) -> str:
             colour = colours["inconclusive" if from_client else "equivalent"]
             parts.append(element("path", d=path, stroke=colour, stroke_width=0.8, fill="none"))
     text = f"{len(rung.packets)} packets in {time_text(rung.end_ns - rung.begin_ns)}: {'; '.join(band_lines(rung.packets))}"
-    about = {"data_steps": _steps_of(drawn.request, rung.packets[0]), "data_packets": len(rung.packets)}
-    return element("g", *parts, class_="packets", **about, aria_roledescription="packets", aria_label=text)
+    attributes = {"data_steps": _steps_of(drawn.request, rung.packets[0]), "data_packets": len(rung.packets)}
+    return element("g", *parts, class_="packets", **attributes, aria_roledescription="packets", aria_label=text)
 
 
 def _band_text(drawn: Drawn, rung: Rung, colours: Colours) -> Iterator[str]:
     top, bottom = _ends(drawn, rung)
     sides = band_lines(rung.packets)
     lines = [line for side in sides for line in textwrap.wrap(side, IN_BAND, subsequent_indent="   ", break_long_words=False)]
-    for at, each in enumerate(lines):
+    for at, text in enumerate(lines):
         x, y = (CLIENT_LINK + SERVER_LINK) // 2, (top + bottom) / 2 + 3.5 + 10.5 * (at - (len(lines) - 1) / 2)
-        yield _above(x, y, each, colours["ink"], colours["band"], text_anchor="middle", pointer_events="none")
+        yield _above(x, y, text, colours["ink"], colours["band"], text_anchor="middle", pointer_events="none")

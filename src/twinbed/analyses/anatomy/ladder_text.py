@@ -33,33 +33,34 @@ def shown(result: Anatomy, *, all_of_them: bool) -> Iterator[str]:
         if ladders:
             yield "--ladder shows a request of each testbed packet by packet."
         return
-    for each in ladders:
+    for ladder in ladders:
         yield ""
-        yield from ladder_lines(each, result.titles)
+        yield from ladder_lines(ladder, result.titles)
     if ladders:
         yield ""
 
 
 def is_short(ladders: Sequence[Ladder]) -> bool:
     """Return whether there are ladders, all short enough for the terminal."""
-    return bool(ladders) and all(len(rungs(each.request)) <= MOST_SHOWN for each in ladders)
+    return bool(ladders) and all(len(rungs(ladder.request)) <= MOST_SHOWN for ladder in ladders)
 
 
-def ladder_lines(each: Ladder, titles: Mapping[str, str]) -> Iterator[str]:
+def ladder_lines(ladder: Ladder, titles: Mapping[str, str]) -> Iterator[str]:
     """Yield a caption and one ladder."""
-    yield f"{f'{cell_title(each.cell)}, ' if each.cell else ''}{caption(each)}"
-    yield from lines(each.request, titles)
+    yield f"{f'{cell_title(ladder.cell)}, ' if ladder.cell else ''}{caption(ladder)}"
+    yield from lines(ladder.request, titles)
 
 
 def _of_the_largest(result: Anatomy) -> list[Ladder]:
     """Return the ladders of the pair whose requests differ most by ratio; without a reference, those of the first cell."""
-    totals = [each for each in result.differences if each.step == TOTAL and each.ratio]
+    totals = [difference for difference in result.differences if difference.step == TOTAL and difference.ratio]
     if not totals:
         return list(result.ladders_of(result.ladders[0].cell)) if result.ladders else []
-    most = max(totals, key=lambda each: abs(math.log(each.ratio or 1.0)))
+    most = max(totals, key=lambda difference: abs(math.log(difference.ratio or 1.0)))
     pair = (most.reference, most.testbed)
     return sorted(
-        (each for each in result.ladders_of(most.cell) if each.testbed in pair), key=lambda each: pair.index(each.testbed)
+        (ladder for ladder in result.ladders_of(most.cell) if ladder.testbed in pair),
+        key=lambda ladder: pair.index(ladder.testbed),
     )
 
 
@@ -73,8 +74,8 @@ def lines(request: Request, titles: Mapping[str, str]) -> Iterator[str]:
         first, *others = _arrows(rung, request.seen)
         notes = [f"{titles[step]}: {time_text(request.durations_ns[step])}" for step in ended[at]]
         yield f"{time_text(rung.begin_ns):>{TIME}}  {first}  {notes[0] if notes else ''}".rstrip()
-        for each in others:
-            yield f"{'':{TIME}}  {each}"
+        for other in others:
+            yield f"{'':{TIME}}  {other}"
         for note in notes[1:]:
             yield f"{'':{TIME}}  |{'':{ARROW}}|  {note}"
 
@@ -119,27 +120,27 @@ def diagram(ladders: Sequence[Ladder], titles: Mapping[str, str]) -> str:
 
 
 def _diagram(ladders: Sequence[Ladder], titles: Mapping[str, str]) -> Iterator[str]:
-    alone = all(each.request.seen is Seen.CLIENT for each in ladders)
+    alone = all(ladder.request.seen is Seen.CLIENT for ladder in ladders)
     names = {"CL": "client's link", "SL": "everything behind it"} if alone else NAMES
     yield "sequenceDiagram"
     for name, title in names.items():
         yield f"    participant {name} as {_text(title)}"
     ends = "CL,SL" if alone else "C,S"
-    for each in ladders:
-        where = ", ".join(part for part in (cell_title(each.cell) if each.cell else "", each.testbed) if part)
-        note = f"{where}: {time_text(each.request.total_ns)}, the medoid of {each.of} requests"
+    for ladder in ladders:
+        where = ", ".join(part for part in (cell_title(ladder.cell) if ladder.cell else "", ladder.testbed) if part)
+        note = f"{where}: {time_text(ladder.request.total_ns)}, the medoid of {ladder.of} requests"
         yield f"    Note over {ends}: {_text(note)}"
-        yield from _packets(each, titles, alone)
+        yield from _packets(ladder, titles, alone)
 
 
-def _packets(each: Ladder, titles: Mapping[str, str], alone: bool) -> Iterator[str]:
-    begins = sorted(each.request.spans, key=lambda span: span.begin_ns)
-    for rung in rungs(each.request):
+def _packets(ladder: Ladder, titles: Mapping[str, str], alone: bool) -> Iterator[str]:
+    begins = sorted(ladder.request.spans, key=lambda span: span.begin_ns)
+    for rung in rungs(ladder.request):
         yield f"    {_message(rung, alone)}"
         while begins and begins[0].begin_ns <= rung.end_ns:
-            yield f"    {_note(begins.pop(0), each, titles, alone)}"
+            yield f"    {_note(begins.pop(0), ladder, titles, alone)}"
     for span in begins:
-        yield f"    {_note(span, each, titles, alone)}"
+        yield f"    {_note(span, ladder, titles, alone)}"
 
 
 def _message(rung: Rung, alone: bool) -> str:
@@ -161,9 +162,9 @@ def _packet_text(packet: Packet) -> str:
     return text
 
 
-def _note(span: Span, each: Ladder, titles: Mapping[str, str], alone: bool) -> str:
+def _note(span: Span, ladder: Ladder, titles: Mapping[str, str], alone: bool) -> str:
     place = {"client": "left of CL" if alone else "over C,CL", "server": "right of SL" if alone else "over SL,S"}
-    text = f"{titles[span.step]}: {time_text(each.request.durations_ns[span.step])}"
+    text = f"{titles[span.step]}: {time_text(ladder.request.durations_ns[span.step])}"
     return f"Note {place.get(span.where, 'over CL,SL')}: {'<br/>'.join(textwrap.wrap(_text(text), IN_NOTE))}"
 
 

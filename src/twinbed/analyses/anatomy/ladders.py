@@ -93,14 +93,14 @@ def _runs(kinds: str) -> list[tuple[int, int]]:
 
 def scale_s(sequences: Sequence[Timeline]) -> float:
     """Return the mean time between packets of the median request, in seconds. A change of time by that much costs 1."""
-    between = [each.span_s / max(1.0, each.counts.sum() - 1) for each in sequences]
+    between = [sequence.span_s / max(1.0, sequence.counts.sum() - 1) for sequence in sequences]
     return float(np.median(between)) or 1e-9
 
 
 def distances(sequences: Sequence[Timeline], scale: float) -> Numbers:
     """Return the distances between all sequences, shape (n, n); 0 on the diagonal."""
     upper = np.zeros((len(sequences), len(sequences)))
-    timelines = [(each.kinds, each.counts, each.gaps_s / scale) for each in sequences]
+    timelines = [(sequence.kinds, sequence.counts, sequence.gaps_s / scale) for sequence in sequences]
     upper[np.triu_indices(len(sequences), 1)] = _core.timeline_distances(timelines)
     return upper + upper.T
 
@@ -170,13 +170,13 @@ def ladder(
 ) -> Ladder | None:
     """Return the ladder of the medoid; None if no sampled request has all steps and all packets. ``runs``: the runs of this
     cell and testbed, in order. ``links``: run -> link -> its rows of ``steps``."""
-    candidates = [each for run in runs for each in _candidates(run, links[run], sampled, seen)]
+    candidates = [candidate for run in runs for candidate in _candidates(run, links[run], sampled, seen)]
     if not candidates:
         return None
     places = {run: at for at, run in enumerate(runs)}
-    kept = [candidates[at] for at in chosen([places[each.run] for each in candidates], SEED)]
-    best = kept[medoid([timeline(each.kinds, each.times_s) for each in kept])]
-    return Ladder(cell, testbed, _request(best, sampled, seen), len(kept), len({each.run for each in kept}), best.run)
+    kept = [candidates[at] for at in chosen([places[candidate.run] for candidate in candidates], SEED)]
+    best = kept[medoid([timeline(candidate.kinds, candidate.times_s) for candidate in kept])]
+    return Ladder(cell, testbed, _request(best, sampled, seen), len(kept), len({candidate.run for candidate in kept}), best.run)
 
 
 def _candidates(run: str, tables: Mapping[str, pa.Table], sampled: Samples, seen: Seen) -> Iterator[_Candidate]:
@@ -184,11 +184,11 @@ def _candidates(run: str, tables: Mapping[str, pa.Table], sampled: Samples, seen
     for link, table in tables.items():
         if not link.startswith("client"):
             continue
-        there = link.replace("client", "server", 1)
-        places = (run, link), (run, there)
+        server_link = link.replace("client", "server", 1)
+        places = (run, link), (run, server_link)
         ours, theirs = (sampled.bounds.get(place, {}) for place in places)
         rows = _rows_of(table, ours)
-        others = _rows_of(tables[there], ours) if seen is not Seen.CLIENT and there in tables else None
+        others = _rows_of(tables[server_link], ours) if seen is not Seen.CLIENT and server_link in tables else None
         if not rows.num_rows or (others is None and seen is not Seen.CLIENT):
             continue
         whole = steps.requests(rows, others, seen).rows

@@ -104,7 +104,7 @@ class AnatomyAnalysis(Analysis[Judged, Anatomy]):
         left_out: Counter[str] = Counter()
         waiting, hosts = _links(source.table("step_waits"), complete), _hosts(source)
         read = ((complete[id], tables, waiting.get(id, {}), hosts.get(id, {})) for id, tables in links.items())
-        runs = [run for each in read if (run := _run(*each, seen, left_out)) is not None]
+        runs = [run for of_run in read if (run := _run(*of_run, seen, left_out)) is not None]
         left_out["runs without a whole request"] = len(complete) - len(runs)
         groups: dict[str, dict[str, list[_Run]]] = defaultdict(lambda: defaultdict(list))
         cells: dict[str, Mapping[str, Level]] = {}
@@ -115,14 +115,14 @@ class AnatomyAnalysis(Analysis[Judged, Anatomy]):
             groups[cell][str(run.record.settings["testbed"]["name"])].append(run)
         paired = outline.data.get("comparison") == Pairing.PAIRED
         names = [*(step.name for step in STEPS[seen]), TOTAL, BETWEEN]
-        of_steps = {step: tuple(parts.name(step, part) for part in each) for step, each in PARTS[seen].items()}
-        finer = [name for each in of_steps.values() for name in each]
+        of_steps = {step: tuple(parts.name(step, part) for part in step_parts) for step, step_parts in PARTS[seen].items()}
+        finer = [name for step_parts in of_steps.values() for name in step_parts]
         part_differences = list[Difference]()
         sampled = samples(source.table("step_packets"))
         requests, differences, ladders = list[Requests](), list[Difference](), list[Ladder]()
         factors = outline.data.get("factors", {})
         for cell, of_cell in sorted(groups.items(), key=lambda item: _rank(cells[item[0]], factors)):
-            for testbed in (each for each in outline.testbeds if each in of_cell):
+            for testbed in (name for name in outline.testbeds if name in of_cell):
                 requests.append(_requests(cells[cell], testbed, of_cell[testbed], names, finer))
                 ids = [run.record.id for run in of_cell[testbed]]
                 if (drawn := ladder(cells[cell], testbed, ids, links, sampled, seen)) is not None:
@@ -143,7 +143,7 @@ class AnatomyAnalysis(Analysis[Judged, Anatomy]):
             requests=tuple(requests),
             differences=tuple(_decided(differences, 1 - confidence)),
             ladders=tuple(ladders),
-            parts=of_steps if any(each.parts for each in requests) else {},
+            parts=of_steps if any(group.parts for group in requests) else {},
             part_titles=parts.titles(seen),
             part_differences=tuple(_decided(part_differences, 1 - confidence)),
             cautions=(*_cautions(runs), *_clock_cautions(requests)),
@@ -164,12 +164,12 @@ def _links(table: pa.Table, complete: Mapping[str, Record]) -> dict[str, dict[st
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(unique) + 1))
     ordered = table.take(order)
-    found: dict[str, dict[str, pa.Table]] = {}
+    links: dict[str, dict[str, pa.Table]] = {}
     for at, name in enumerate(unique.tolist()):
         run, _, link = name.partition("/")
         if run in complete:
-            found.setdefault(run, {})[link] = ordered.slice(bounds[at], bounds[at + 1] - bounds[at])
-    return found
+            links.setdefault(run, {})[link] = ordered.slice(bounds[at], bounds[at + 1] - bounds[at])
+    return links
 
 
 def _rank(cell: Mapping[str, Level], factors: Mapping[str, Sequence[Level]]) -> tuple[int, ...]:
@@ -205,45 +205,47 @@ def _run(
     seen: Seen,
     left_out: Counter[str],
 ) -> _Run | None:
-    found, counts, met, splits = [], list[Counts](), list[waits.Counts](), list[Split]()
+    of_links, counts, met, splits = [], list[Counts](), list[waits.Counts](), list[Split]()
     for link, table in tables.items():
         if link.startswith(CLIENT):
             server = tables.get(_server_of(link))
-            each = steps.requests(table, server, seen)
-            left_out["requests that lack a step, such as an answer or a packet in a capture"] += each.incomplete
-            left_out["requests with a step that ends before it begins"] += each.disordered
-            if len(each):
-                found.append(each)
-                counts.append(patterns.counted(table, each))
+            requests = steps.requests(table, server, seen)
+            left_out["requests that lack a step, such as an answer or a packet in a capture"] += requests.incomplete
+            left_out["requests with a step that ends before it begins"] += requests.disordered
+            if len(requests):
+                of_links.append(requests)
+                counts.append(patterns.counted(table, requests))
                 peer = _server_of(link)
                 rows = {CLIENT: waiting.get(link), SERVER: None if seen is Seen.CLIENT else waiting.get(peer)}
-                there = {end: each_end for end, each_end in rows.items() if each_end is not None}
-                met.append(waits.counted(table, server, each, there, seen))
+                known_waits = {end: each_end for end, each_end in rows.items() if each_end is not None}
+                met.append(waits.counted(table, server, requests, known_waits, seen))
                 if PARTS[seen] and link in hosts and peer in hosts:
                     ends = {CLIENT: hosts[link], SERVER: hosts[peer]}
-                    splits.append(parts.split(table, tables[peer], each, ends, seen))
-    count = sum(map(len, found))
+                    splits.append(parts.split(table, tables[peer], requests, ends, seen))
+    count = sum(map(len, of_links))
     if not count:
         return None
-    durations = {name: np.concatenate([each.durations[name] for each in found]) for name in found[0].durations}
-    durations[TOTAL] = np.concatenate([each.total for each in found])
+    durations = {name: np.concatenate([of_link.durations[name] for of_link in of_links]) for name in of_links[0].durations}
+    durations[TOTAL] = np.concatenate([of_link.total for of_link in of_links])
     means = {name: float(seconds.mean()) for name, seconds in durations.items()}
-    between = [steps.between_s(each) for each in found]
-    known = [(each, seconds) for each, seconds in zip(found, between, strict=True) if seconds is not None]
-    if len(known) == len(found) and all(table.num_rows < SAMPLED_FROM for table in tables.values()):
-        means[BETWEEN] = sum(len(each) * seconds for each, seconds in known) / count
-    finer = _together(splits) if len(splits) == len(found) else {}
+    between = [steps.between_s(of_link) for of_link in of_links]
+    known = [(of_link, seconds) for of_link, seconds in zip(of_links, between, strict=True) if seconds is not None]
+    if len(known) == len(of_links) and all(table.num_rows < SAMPLED_FROM for table in tables.values()):
+        means[BETWEEN] = sum(len(of_link) * seconds for of_link, seconds in known) / count
+    finer = _together(splits) if len(splits) == len(of_links) else {}
     means |= {name: float(seconds.mean()) for name, seconds in finer.items()}
     quantiles = {
         name: dict(zip(SHARES, np.quantile(seconds, SHARES).tolist(), strict=True))
         for name, seconds in (durations | finer).items()
     }
-    bounds = {name: max(each.bounds[name] for each in splits) for name in (splits[0].bounds if splits else ())}
-    for one in splits:
-        left_out["requests of which a kernel or program has no station: their steps on hosts are whole"] += one.incomplete
-        left_out["requests with a station that seems to come before the one that it follows"] += one.disordered
-        left_out["hosts' clocks that packets do not bound"] += one.unbounded
-    split = sum(int(np.isfinite(next(iter(each.whole.values()))).sum()) for each in splits)
+    bounds = {name: max(link_split.bounds[name] for link_split in splits) for name in (splits[0].bounds if splits else ())}
+    for link_split in splits:
+        left_out["requests of which a kernel or program has no station: their steps on hosts are whole"] += (
+            link_split.incomplete
+        )
+        left_out["requests with a station that seems to come before the one that it follows"] += link_split.disordered
+        left_out["hosts' clocks that packets do not bound"] += link_split.unbounded
+    split = sum(int(np.isfinite(next(iter(link_split.whole.values()))).sum()) for link_split in splits)
     return _Run(record, count, means, quantiles, patterns.together(counts), waits.together(met), bounds, split)
 
 
@@ -252,7 +254,7 @@ def _together(splits: Sequence[Split]) -> dict[str, Seconds]:
     times: dict[str, Seconds] = {}
     for kind in ("seconds", "whole"):
         for name in getattr(splits[0], kind) if splits else ():
-            seconds = np.concatenate([getattr(each, kind)[name] for each in splits])
+            seconds = np.concatenate([getattr(link_split, kind)[name] for link_split in splits])
             if len(known := seconds[np.isfinite(seconds)]):
                 times[name] = known
     return times
@@ -292,12 +294,12 @@ def _differences(
     confidence: float,
     paired: bool,
 ) -> Iterator[Difference]:
-    one, two = pair
+    own, reference = pair
     blocks = [[run.record.block for run in runs] for runs in pair]
     in_pairs = paired and blocks[0] == blocks[1] and len(set(blocks[0])) == len(blocks[0])
     alpha = round(1 - confidence, 12)
     for name in names:
-        if not all(name in run.means for run in (*one, *two)):
+        if not all(name in run.means for run in (*own, *reference)):
             continue
         x, y = ([run.means[name] for run in runs] for runs in pair)
         seconds, enough = fmean(x) - fmean(y), min(len(x), len(y)) >= 2
@@ -326,14 +328,18 @@ def _differences(
 
 def _decided(differences: Sequence[Difference], alpha: float) -> Iterator[Difference]:
     """Yield the differences with Holm's correction over all verdicts."""
-    family = [each.p_different for each in differences if each.verdict is not None and each.p_different is not None]
+    family = [
+        difference.p_different
+        for difference in differences
+        if difference.verdict is not None and difference.p_different is not None
+    ]
     adjusted = iter(holm(family))
-    for each in differences:
-        if each.verdict is None or each.p_different is None:
-            yield each
+    for difference in differences:
+        if difference.verdict is None or difference.p_different is None:
+            yield difference
             continue
         p = next(adjusted)
-        yield replace(each, p_different=p, verdict=Verdict.DIFFERENT if p <= alpha else each.verdict)
+        yield replace(difference, p_different=p, verdict=Verdict.DIFFERENT if p <= alpha else difference.verdict)
 
 
 _TOUCHED = {
@@ -363,10 +369,10 @@ WIDE = 0.1
 def _clock_cautions(requests: Sequence[Requests]) -> Iterator[Caution]:
     """Yield hosts' clocks that are known too badly for the parts that reach from them to the captures."""
     worst: dict[str, dict[str, float]] = {}
-    for each in requests:
-        for part in each.parts:
+    for group in requests:
+        for part in group.parts:
             if part.bound > WIDE * part.mean:
-                of_testbed = worst.setdefault(each.testbed, {})
+                of_testbed = worst.setdefault(group.testbed, {})
                 of_testbed[part.step] = max(of_testbed.get(part.step, 0.0), part.bound)
     for testbed, bounds in worst.items():
         detail = f"± {1e6 * max(bounds.values()):.3g} µs in {', '.join(bounds)}; other parts and all steps are free of it"

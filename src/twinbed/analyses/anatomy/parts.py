@@ -134,10 +134,13 @@ class Split:
     """Hosts whose clock offset is not bounded by packets."""
 
 
-def split(client: pa.Table, server: pa.Table, found: Requests, hosts: Mapping[str, Host], seen: Seen) -> Split:
+def split(client: pa.Table, server: pa.Table, requests: Requests, hosts: Mapping[str, Host], seen: Seen) -> Split:
     """Split requests into parts. ``hosts``: client and server -> its records. Tables as ``steps.requests`` takes them."""
-    rows = found.rows
-    times = {key: Times(each.ns[rows], each.known[rows]) for key, each in packet_times(client, server).items()}
+    rows = requests.rows
+    times = {
+        key: Times(column_times.ns[rows], column_times.known[rows])
+        for key, column_times in packet_times(client, server).items()
+    }
     seen_at, ends = _seen_at(client, rows, hosts, times)
     opens = times["client", "syn_ns"].known
     offsets = _offsets(seen_at, ends, hosts, seen)
@@ -150,29 +153,29 @@ def split(client: pa.Table, server: pa.Table, found: Requests, hosts: Mapping[st
         known, durations = _durations(parts, seen_at[step], ends[step], offset)
         if step in HANDSHAKE:
             # A request on an open connection has no handshake.
-            durations = [np.where(opens, each, 0.0) for each in durations]
+            durations = [np.where(opens, duration, 0.0) for duration in durations]
             known = known | ~opens
-        negative = np.any([each < 0 for each in durations], axis=0)
+        negative = np.any([duration < 0 for duration in durations], axis=0)
         disordered |= known & negative
         known = known & ~negative
         whole &= known
-        for part, each in zip(parts, durations, strict=True):
-            seconds[name(step, part)] = np.where(known, each, np.nan)
+        for part, duration in zip(parts, durations, strict=True):
+            seconds[name(step, part)] = np.where(known, duration, np.nan)
             bounds[name(step, part)] = offset.bound_s if offset is not None and part.crosses else 0.0
     return Split(
         seconds,
-        _by_group(seconds | dict(found.durations), whole, seen),
+        _by_group(seconds | dict(requests.durations), whole, seen),
         bounds,
         incomplete=int((~whole).sum()),
         disordered=int(disordered.sum()),
-        unbounded=sum(each is None for each in offsets.values()),
+        unbounded=sum(offset_known is None for offset_known in offsets.values()),
     )
 
 
 def _by_group(seconds: Mapping[str, Seconds], whole: npt.NDArray[np.bool_], seen: Seen) -> dict[str, Seconds]:
     sums: dict[str, Seconds] = {}
-    for each, group in groups(seen).items():
-        sums[group] = sums.get(group, 0.0) + seconds[each]
+    for step, group in groups(seen).items():
+        sums[group] = sums.get(group, 0.0) + seconds[step]
     return {group: np.where(whole, sums[group], np.nan) for group in Group if group in sums}
 
 
@@ -184,7 +187,7 @@ def _durations(
     known = first.known & last.known
     durations = list[Seconds]()
     for part in parts:
-        begin, end = (_on_captures(at[each], offset) if each != LINK else None for each in (part.begins, part.ends))
+        begin, end = (_on_captures(at[station], offset) if station != LINK else None for station in (part.begins, part.ends))
         begin, end = begin or first, end or last
         known = known & begin.known & end.known
         durations.append(((end.ns - begin.ns) * 1e-9).astype(np.float64))
@@ -202,19 +205,21 @@ def _seen_at(
     own = hosts["client"].connections("client", "server", client)
     next_bytes = _next_sequences(client, own)
     asked, ended, answered, done = (
-        column(client, each)
-        for each in ("request_sequence", "request_end_sequence", "response_sequence", "response_end_sequence")
+        column(client, column_name)
+        for column_name in ("request_sequence", "request_end_sequence", "response_sequence", "response_end_sequence")
     )
     own, other = own[rows], hosts["server"].connections("server", "client", client.take(rows))
-    first, last, head, tail = (each.ns[rows] for each in (asked, ended, answered, done))
+    first, last, head, tail = (of_byte.ns[rows] for of_byte in (asked, ended, answered, done))
     came = stations.came(hosts["server"], other, last - 1)
     back = stations.came(hosts["client"], own, tail - 1)
     goes_on = times["client", "next_ns"].known
     again = stations.went(hosts["client"], own, next_bytes[rows])
     closes = stations.closed(hosts["client"], own, back["read"])
     leaves = {
-        each: again[each].only(next_bytes[rows] >= 0).where(goes_on, closes[each].only(times["client", "client_fin_ns"].known))
-        for each in again
+        station: again[station]
+        .only(next_bytes[rows] >= 0)
+        .where(goes_on, closes[station].only(times["client", "client_fin_ns"].known))
+        for station in again
     }
     at = {
         "accept": stations.accepted(hosts["server"], other, came["socket"]),
@@ -233,13 +238,13 @@ def _seen_at(
 
 def _next_sequences(client: pa.Table, connection: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return for each row the first sequence number of the connection's next request, -1 if there is none."""
-    asked, begins, follows = (column(client, each).ns for each in ("request_sequence", "request_ns", "next_ns"))
+    asked, begins, follows = (column(client, column_name).ns for column_name in ("request_sequence", "request_ns", "next_ns"))
     order = np.lexsort((begins, connection))
-    found = np.full(len(order), -1)
+    following = np.full(len(order), -1)
     here, after = order[:-1], order[1:]
     is_next = (connection[here] == connection[after]) & (connection[here] >= 0) & (begins[after] == follows[here])
-    found[here[is_next]] = asked[after[is_next]]
-    return found
+    following[here[is_next]] = asked[after[is_next]]
+    return following
 
 
 def _offsets(
@@ -249,34 +254,34 @@ def _offsets(
     seen: Seen,
 ) -> dict[str, Offset | None]:
     """Return host -> its clock less the captures'. Hosts that capture their own packets use their own clock."""
-    found: dict[str, Offset | None] = {}
+    offsets: dict[str, Offset | None] = {}
     for role, host in hosts.items():
         own = [step for step, whose in WHOSE.items() if whose == role]
         if seen is Seen.APART or not host.own_clock:
-            found[role] = NO_OFFSET
+            offsets[role] = NO_OFFSET
             continue
         incoming = [(links[step][0], at[step]["softirq"]) for step in own]
         outgoing = [(links[step][1], at[step]["driver"]) for step in own]
-        found[role] = stations.offset(incoming, outgoing)
-    return found
+        offsets[role] = stations.offset(incoming, outgoing)
+    return offsets
 
 
 def hosts_of(rows: pa.Table, connections: pa.Table, probes: pa.Table) -> dict[str, dict[str, Host]]:
     """Return run -> host -> its records. Tables as the instrument ``stations`` gives them, of all runs."""
     if not rows.num_rows:
         return {}
-    own = {(each["run"], each["host"]): each["clock"] == "own" for each in probes.to_pylist()}
+    own = {(probe["run"], probe["host"]): probe["clock"] == "own" for probe in probes.to_pylist()}
     of_rows, of_connections = _by_host(rows), _by_host(connections)
-    found: dict[str, dict[str, Host]] = {}
+    hosts: dict[str, dict[str, Host]] = {}
     for (run, host), own_clock in own.items():
         if (run, host) in of_rows and (run, host) in of_connections:
             tables = of_rows[run, host], of_connections[run, host]
-            found.setdefault(run, {})[host] = Host(*tables, own_clock=own_clock)
-    return found
+            hosts.setdefault(run, {})[host] = Host(*tables, own_clock=own_clock)
+    return hosts
 
 
 def _by_host(table: pa.Table) -> dict[tuple[str, str], pa.Table]:
-    keys = [table[each].cast("string").combine_chunks().dictionary_encode() for each in ("run", "host")]
+    keys = [table[column_name].cast("string").combine_chunks().dictionary_encode() for column_name in ("run", "host")]
     values = [key.dictionary.to_pylist() for key in keys]
     first, second = (np.asarray(key.indices, dtype=np.int64) for key in keys)
     codes = first * len(values[1]) + second

@@ -57,19 +57,19 @@ def counted(client: pa.Table, requests: Requests) -> Counts:
     ended_by = client["silence_ended_by"].to_pylist()
     rest = np.maximum(requests.total - silences_s, 0.0)
     late = (silences_s >= LATE_S) & (silences_s >= LATE_FOLD * rest)
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    silences: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pattern, row, silence_s, is_late in zip(requests.patterns, requests.rows, silences_s.tolist(), late, strict=True):
-        found[pattern, (ended_by[row] or "") if is_late else ""].append(silence_s)
-    return found
+        silences[pattern, (ended_by[row] or "") if is_late else ""].append(silence_s)
+    return silences
 
 
 def together(links: Sequence[Counts]) -> Counts:
     """Return the counts of several links of a run as one."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    merged: dict[tuple[str, str], list[float]] = defaultdict(list)
     for counts in links:
         for name, silences in counts.items():
-            found[name] += silences
-    return found
+            merged[name] += silences
+    return merged
 
 
 def occurring(runs: Sequence[Counts]) -> tuple[Pattern, ...]:
@@ -78,9 +78,9 @@ def occurring(runs: Sequence[Counts]) -> tuple[Pattern, ...]:
     silences: dict[tuple[str, str], list[float]] = defaultdict(list)
     for counts in runs:
         whole = sum(map(len, counts.values()))
-        for name, each in counts.items():
-            shares[name] += len(each) / whole / len(runs)
-            silences[name] += each
+        for name, lengths in counts.items():
+            shares[name] += len(lengths) / whole / len(runs)
+            silences[name] += lengths
     return tuple(
         Pattern(packets, late, part, median(silences[packets, late]) if late else None)
         for (packets, late), part in sorted(shares.items(), key=lambda item: -item[1])[:MOST]
@@ -96,12 +96,12 @@ def _parts(patterns: Sequence[Pattern]) -> Iterator[str]:
     common, *others = patterns
     named = [other for other in others if other.share >= RARE][: MOST_NAMED - 1]
     yield f"{percent(common.share)} of requests are {common.packets}{_late(common)}"
-    for each in named:
-        if each.packets == common.packets:
-            yield f"{percent(each.share)} the same{_late(each) or ' without the silence'}"
+    for pattern in named:
+        if pattern.packets == common.packets:
+            yield f"{percent(pattern.share)} the same{_late(pattern) or ' without the silence'}"
         else:
-            yield f"{percent(each.share)} {each.packets}: {', '.join(difference(common, each))}"
-    rest = 1 - sum(each.share for each in (common, *named))
+            yield f"{percent(pattern.share)} {pattern.packets}: {', '.join(difference(common, pattern))}"
+    rest = 1 - sum(pattern.share for pattern in (common, *named))
     if rest >= RARE:
         yield f"{percent(rest)} others"
 
@@ -113,11 +113,13 @@ def percent(part: float) -> str:
     return share(round(part, 3 if part < 0.1 or part > 0.99 else 2))
 
 
-def _late(each: Pattern) -> str:
-    if each.silence_s is None:
+def _late(pattern: Pattern) -> str:
+    if pattern.silence_s is None:
         return ""
-    scale = unit_scale("s", [each.silence_s])
-    return f", {_whose(each.late)} after a silence of {number(float(f'{each.silence_s / scale.factor:.3g}'))} {scale.unit}"
+    scale = unit_scale("s", [pattern.silence_s])
+    return (
+        f", {_whose(pattern.late)} after a silence of {number(float(f'{pattern.silence_s / scale.factor:.3g}'))} {scale.unit}"
+    )
 
 
 _KINDS = {
@@ -190,54 +192,54 @@ def _without_end(tokens: Sequence[str]) -> Sequence[str]:
 def _of_payload(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
     if list(common) == list(other):
         return
-    one, two = (Counter(token[0] for token in tokens) for tokens in (common, other))
-    found = list[str]()
+    of_common, of_other = (Counter(token[0] for token in tokens) for tokens in (common, other))
+    texts = list[str]()
     for letter in "YXZyxz":
-        if two[letter] > one[letter]:
-            found.append(_whose(letter))
+        if of_other[letter] > of_common[letter]:
+            texts.append(_whose(letter))
     for letter in "Rr":
-        if two[letter] > one[letter]:
-            found.append(f"{_whose(letter)} ends it")
+        if of_other[letter] > of_common[letter]:
+            texts.append(f"{_whose(letter)} ends it")
     for fin, last, side in (("F", "E", "client"), ("f", "e", "server")):
-        if two[last] > one[last]:
-            found.append(f"the {side}'s FIN with its last payload")
-        elif one[last] > two[last] and two[fin]:
-            found.append(f"the {side}'s FIN in a packet of its own")
-    if any(one[last] != two[last] for last in "Ee"):
+        if of_other[last] > of_common[last]:
+            texts.append(f"the {side}'s FIN with its last payload")
+        elif of_common[last] > of_other[last] and of_other[fin]:
+            texts.append(f"the {side}'s FIN in a packet of its own")
+    if any(of_common[last] != of_other[last] for last in "Ee"):
         # Compare as if the FIN had a packet of its own in both.
         common, other = _with_fins_apart(common), _with_fins_apart(other)
-    found += _acknowledgments(common, other)
-    if not found:
-        found.append(_order(common, other))
-    yield from found
+    texts += _acknowledgments(common, other)
+    if not texts:
+        texts.append(_order(common, other))
+    yield from texts
 
 
 def _with_fins_apart(tokens: Sequence[str]) -> list[str]:
     """Return the tokens with each payload that has a FIN as payload and FIN, runs of payload collapsed again."""
     parts = {"E": ("P", "F"), "e": ("p", "f")}
-    found = list[str]()
+    apart = list[str]()
     for token in (part for whole in tokens for part in parts.get(whole, (whole,))):
-        before = next((at for at in reversed(range(len(found))) if found[at][0] not in "Aa"), None)
-        if token[0] in "Pp" and before is not None and found[before][0] == token[0]:
-            found[before:] = [f"{token[0]}+"]
+        before = next((at for at in reversed(range(len(apart))) if apart[at][0] not in "Aa"), None)
+        if token[0] in "Pp" and before is not None and apart[before][0] == token[0]:
+            apart[before:] = [f"{token[0]}+"]
         else:
-            found.append(token)
-    return found
+            apart.append(token)
+    return apart
 
 
 def _acknowledgments(common: Sequence[str], other: Sequence[str]) -> Iterator[str]:
     """Yield where acknowledgments of their own are more or fewer; nothing if their number is equal."""
-    one, two = ([token[0] for token in tokens] for tokens in (common, other))
+    of_common, of_other = ([token[0] for token in tokens] for tokens in (common, other))
     for letter, side in (("A", "client"), ("a", "server")):
         in_a_row = [sum(token == f"{letter}+" for token in tokens) for tokens in (common, other)]
-        if one.count(letter) == two.count(letter):
+        if of_common.count(letter) == of_other.count(letter):
             if in_a_row[0] != in_a_row[1]:
                 yield f"{'several ACKs' if in_a_row[1] > in_a_row[0] else 'a single ACK'} of the {side}"
             continue
-        for kind, begin, end, to_begin, to_end in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
-            more = two[to_begin:to_end].count(letter) - one[begin:end].count(letter)
+        for kind, begin, end, to_begin, to_end in SequenceMatcher(None, of_common, of_other, autojunk=False).get_opcodes():
+            more = of_other[to_begin:to_end].count(letter) - of_common[begin:end].count(letter)
             if kind != "equal" and more:
-                where = f"before {_whose(one[end])}" if end < len(one) else "at its end"
+                where = f"before {_whose(of_common[end])}" if end < len(of_common) else "at its end"
                 yield f"{_amount(more)} of the {side} {where}"
 
 
@@ -250,11 +252,11 @@ def _amount(more: int) -> str:
 def _order(common: Sequence[str], other: Sequence[str]) -> str:
     """Return the first packet that comes in another order."""
     at = next(
-        (at for at, (one, two) in enumerate(zip(common, other, strict=False)) if one != two), min(len(common), len(other))
+        (at for at, (left, right) in enumerate(zip(common, other, strict=False)) if left != right), min(len(common), len(other))
     )
     if at >= min(len(common), len(other)):
         return "cut short" if len(other) < len(common) else "with more at its end"
-    one, two = common[at], other[at]
-    if one[0] == two[0]:
-        return f"{_whose(two[0])} in {'several packets' if two.endswith('+') else 'one packet'}"
-    return f"{_whose(two[0])} before {_whose(one[0])}"
+    usual, actual = common[at], other[at]
+    if usual[0] == actual[0]:
+        return f"{_whose(actual[0])} in {'several packets' if actual.endswith('+') else 'one packet'}"
+    return f"{_whose(actual[0])} before {_whose(usual[0])}"

@@ -61,7 +61,7 @@ class Requests:
         return sum(times.mean for times in self.groups)
 
     def of(self, step: str) -> StepTimes | None:
-        return next((each for each in (*self.times, *self.parts) if each.step == step), None)
+        return next((times for times in (*self.times, *self.parts) if times.step == step), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +109,38 @@ class Anatomy(Cautioned):
     @property
     def cells(self) -> list[Mapping[str, Level]]:
         """Return the cells in the order of their first requests."""
-        return [each.cell for at, each in enumerate(self.requests) if all(each.cell != one.cell for one in self.requests[:at])]
+        return [
+            group.cell
+            for at, group in enumerate(self.requests)
+            if all(group.cell != before.cell for before in self.requests[:at])
+        ]
 
     @property
     def compared(self) -> list[tuple[Mapping[str, Level], str]]:
         """Return the cells and testbeds that have differences."""
-        return [(each.cell, each.testbed) for each in self.differences if each.step == TOTAL]
+        return [(difference.cell, difference.testbed) for difference in self.differences if difference.step == TOTAL]
 
     def of(self, cell: Mapping[str, Level]) -> list[Requests]:
         """Return those of one cell, in the order of the testbeds."""
-        return [each for each in self.requests if each.cell == cell]
+        return [group for group in self.requests if group.cell == cell]
 
     def ladders_of(self, cell: Mapping[str, Level]) -> tuple[Ladder, ...]:
         """Return those of one cell, in the order of the testbeds."""
-        return tuple(each for each in self.ladders if each.cell == cell)
+        return tuple(ladder for ladder in self.ladders if ladder.cell == cell)
 
     def parts_of(self, cell: Mapping[str, Level], testbed: str) -> dict[str, Difference]:
         """Return part -> its difference."""
-        return {each.step: each for each in self.part_differences if each.cell == cell and each.testbed == testbed}
+        return {
+            difference.step: difference
+            for difference in self.part_differences
+            if difference.cell == cell and difference.testbed == testbed
+        }
 
     def differences_of(self, cell: Mapping[str, Level], testbed: str) -> dict[str, Difference]:
         """Return step or part -> its difference."""
-        own = {each.step: each for each in self.differences if each.cell == cell and each.testbed == testbed}
+        own = {
+            difference.step: difference
+            for difference in self.differences
+            if difference.cell == cell and difference.testbed == testbed
+        }
         return own | self.parts_of(cell, testbed)

@@ -138,8 +138,8 @@ class Samples:
     def rows(self, link: tuple[str, str], exchange: Exchange) -> list[PacketRow]:
         """Return the packets of one exchange at a link."""
         begin, end = self.bounds[link][exchange]
-        found: list[PacketRow] = self.table.slice(begin, end - begin).to_pylist()
-        return found
+        rows: list[PacketRow] = self.table.slice(begin, end - begin).to_pylist()
+        return rows
 
 
 def samples(table: pa.Table) -> Samples:
@@ -227,25 +227,25 @@ def _key(row: PacketRow) -> Key:
 
 
 def _grouped(rows: Sequence[PacketRow]) -> dict[Key, list[PacketRow]]:
-    found: dict[Key, list[PacketRow]] = defaultdict(list)
+    by_key: dict[Key, list[PacketRow]] = defaultdict(list)
     for row in rows:
-        found[_key(row)].append(row)
-    return found
+        by_key[_key(row)].append(row)
+    return by_key
 
 
 def _offset_ns(client: Sequence[PacketRow], server: Sequence[PacketRow]) -> int:
     """Return by how much the server's clock is ahead if the fastest packet takes the same time there and back. Only packets
     seen equally often at both links are used."""
-    there, back = list[int](), list[int]()
+    outward, back = list[int](), list[int]()
     others = _grouped(server)
     for key, ours in _grouped(client).items():
         theirs = others.get(key, [])
         if len(ours) == len(theirs):
-            ways = there if key[0] == "client" else back
+            ways = outward if key[0] == "client" else back
             ways += [their["time_ns"] - our["time_ns"] for our, their in zip(ours, theirs, strict=True)]
-    if there and back:
-        return (min(there) + max(back)) // 2
-    return min(there, default=0) or max(back, default=0)
+    if outward and back:
+        return (min(outward) + max(back)) // 2
+    return min(outward, default=0) or max(back, default=0)
 
 
 def _packets(client: Sequence[PacketRow], server: Sequence[PacketRow]) -> Iterator[Packet]:
@@ -255,18 +255,18 @@ def _packets(client: Sequence[PacketRow], server: Sequence[PacketRow]) -> Iterat
     left = list[PacketRow]()
     pairs = list[tuple[PacketRow, int | None]]()
     for key, alike in _grouped(sent).items():
-        there = arrivals.pop(key, [])
-        matched = _in_order(alike, there)
-        pairs += [(row, there[matched[at]]["time_ns"]) for at, row in enumerate(alike) if at in matched]
+        alike_received = arrivals.pop(key, [])
+        matched = _in_order(alike, alike_received)
+        pairs += [(row, alike_received[matched[at]]["time_ns"]) for at, row in enumerate(alike) if at in matched]
         left += [row for at, row in enumerate(alike) if at not in matched]
         taken = set(matched.values())
-        arrivals[key] = [row for at, row in enumerate(there) if at not in taken]
+        arrivals[key] = [row for at, row in enumerate(alike_received) if at not in taken]
     over = [row for rows in arrivals.values() for row in rows]
     consumed = set[int]()
     for row in left:
-        pieces = [each for each in over if _carries(each, row)]
-        consumed |= {id(each) for each in pieces}
-        pairs.append((row, max((each["time_ns"] for each in pieces), default=None)))
+        pieces = [piece for piece in over if _carries(piece, row)]
+        consumed |= {id(piece) for piece in pieces}
+        pairs.append((row, max((piece["time_ns"] for piece in pieces), default=None)))
     for row, arrived in pairs:
         yield _packet(row, *((row["time_ns"], arrived) if row["from"] == "client" else (arrived, row["time_ns"])))
     for row in over:

@@ -110,13 +110,13 @@ class _Rows:
             """Return the row that begins last, up to that number; the first of packets that were sent again."""
             last = np.searchsorted(keys, connection * MODULUS + most, side="right") - 1
             first = np.searchsorted(keys, keys[np.maximum(last, 0)], side="left")
-            found = rows[first]
-            holds = (last >= 0) & (connection >= 0) & (self.connection[found] == connection)
-            return np.where(holds & ((byte - start[order][first]) % MODULUS < self.bytes[found]), found, -1)
+            begins = rows[first]
+            holds = (last >= 0) & (connection >= 0) & (self.connection[begins] == connection)
+            return np.where(holds & ((byte - start[order][first]) % MODULUS < self.bytes[begins]), begins, -1)
 
-        found = at(byte)
+        holder = at(byte)
         # Numbers wrap: the row that begins last of all may continue at 0.
-        return np.where(found >= 0, found, at(np.full(len(byte), MODULUS - 1)))
+        return np.where(holder >= 0, holder, at(np.full(len(byte), MODULUS - 1)))
 
     def next_of(
         self, owner: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], from_ns: Times, times: npt.NDArray[np.int64]
@@ -143,8 +143,8 @@ class _Rows:
         keys = owner[order] * stride + np.searchsorted(ranks, times[order], side="left")
         place = np.searchsorted(keys, wanted * stride + np.searchsorted(ranks, at.ns, side="left"), side="left") + step
         inside = (place >= 0) & (place < len(keys)) & at.known & (wanted >= 0)
-        found = order[np.clip(place, 0, len(keys) - 1)]
-        return np.where(inside & (owner[found] == wanted), found, -1)
+        nearest = order[np.clip(place, 0, len(keys) - 1)]
+        return np.where(inside & (owner[nearest] == wanted), nearest, -1)
 
 
 def _picked(values: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> Times:
@@ -174,8 +174,8 @@ def _woke(host: Host, thread: npt.NDArray[np.int64], since: Times, until: Times)
     """Return the thread's first return from a waiting call, after ``since`` and up to ``until``."""
     waits = host.of("wait")
     at = waits.next_of(waits.thread, thread, since, waits.end_ns)
-    found = waits.ends(at)
-    return found.only(found.ns <= until.ns)
+    ended = waits.ends(at)
+    return ended.only(ended.ns <= until.ns)
 
 
 def went(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.int64]) -> dict[str, Times]:
@@ -189,17 +189,17 @@ def opened(host: Host, connection: npt.NDArray[np.int64], first: npt.NDArray[np.
     """Return a client's times before its first byte: softirq and socket (of the SYN-ACK), wake, write, qdisc, driver."""
     out = went(host, connection, first)
     answers = {name: _flagged(host, name, SYN) for name in IN}
-    found = {
+    times = {
         name: rows.times(rows.last_of(rows.connection, connection, out["write"], rows.time_ns))
         for name, rows in answers.items()
     }
     writes, connects = host.of("write"), host.of("connect")
     thread = writes.threads(writes.holding(connection, first, after=True))
-    woke = _woke(host, thread, found["socket"], out["write"])
+    woke = _woke(host, thread, times["socket"], out["write"])
     blocking = connects.ends(connects.last_of(connects.connection, connection, out["write"], connects.end_ns))
-    blocking = blocking.only(blocking.ns >= found["socket"].ns)
+    blocking = blocking.only(blocking.ns >= times["socket"].ns)
     itself = blocking.where(blocking.known, out["write"])
-    return found | {"wake": woke.where(woke.known, itself)} | out
+    return times | {"wake": woke.where(woke.known, itself)} | out
 
 
 def accepted(host: Host, connection: npt.NDArray[np.int64], until: Times) -> dict[str, Times]:
@@ -212,11 +212,11 @@ def closed(host: Host, connection: npt.NDArray[np.int64], since: Times) -> dict[
     """Return a client's times after it read the answer: write (when it entered the close), qdisc and driver (of the FIN)."""
     closes = host.of("close")
     entered = closes.times(closes.next_of(closes.connection, connection, since, closes.time_ns))
-    found = {"write": entered}
+    times = {"write": entered}
     for name in OUT:
         rows = _flagged(host, name, FIN)
-        found[name] = rows.times(rows.next_of(rows.connection, connection, entered, rows.time_ns))
-    return found
+        times[name] = rows.times(rows.next_of(rows.connection, connection, entered, rows.time_ns))
+    return times
 
 
 def _flagged(host: Host, station: str, flag: int) -> _Rows:
@@ -269,7 +269,7 @@ def offset(incoming: list[tuple[Times, Times]], outgoing: list[tuple[Times, Time
             arrays[2 * way + 1].append(apart if way == 0 else -apart)
     if base is None or not all(arrays):
         return None
-    line = straight(*(np.concatenate(each) for each in arrays))
+    line = straight(*(np.concatenate(array) for array in arrays))
     if line is None:
         return None
     base_of_host_ns = base + ahead + round(line.offset_s * 1e9)

@@ -142,16 +142,16 @@ def requests(client: pa.Table, server: pa.Table | None, seen: Seen) -> Requests:
     durations: dict[str, Seconds] = {}
     for step in STEPS[seen]:
         seconds = np.zeros(len(known))
-        there = np.ones(len(known), bool)
+        has_step = np.ones(len(known), bool)
         for sign, link, station, to_link, to_station in step.parts:
             begin, to = times[link, station], times[to_link, to_station]
             seconds += sign * (to.ns - begin.ns) * 1e-9
-            there &= begin.known & to.known
+            has_step &= begin.known & to.known
         if step.name in HANDSHAKE:
             # A request on an open connection has no handshake.
-            seconds, there = np.where(opens, seconds, 0.0), there | ~opens
-        known &= there
-        sound &= ~there | (seconds >= 0)
+            seconds, has_step = np.where(opens, seconds, 0.0), has_step | ~opens
+        known &= has_step
+        sound &= ~has_step | (seconds >= 0)
         durations[step.name] = seconds
     kept = known & sound
     begins = np.where(opens, times["client", "syn_ns"].ns, times["client", "request_ns"].ns)
@@ -216,8 +216,8 @@ def column(table: pa.Table, name: str) -> Times:
 def _first_of(*times: Times) -> Times:
     """Return the first known time, in the given order."""
     ns, known = times[0].ns, times[0].known
-    for each in times[1:]:
-        ns, known = np.where(known, ns, each.ns), known | each.known
+    for other in times[1:]:
+        ns, known = np.where(known, ns, other.ns), known | other.known
     return Times(ns, known)
 
 
@@ -245,14 +245,14 @@ def users(begins_ns: npt.NDArray[np.int64], ends_ns: npt.NDArray[np.int64]) -> i
     return int(np.cumsum(change[order]).max(initial=0))
 
 
-def between_s(each: Requests) -> float | None:
+def between_s(of_link: Requests) -> float | None:
     """Return the mean time between requests of the same client, in a closed loop; None for fewer than two requests.
 
     A cycle lasts the largest number of concurrent requests times the run's length over the number of requests. The part of the
     cycle without a request lies between requests."""
-    if len(each) < 2:
+    if len(of_link) < 2:
         return None
-    span_s = float(each.ends_ns.max() - each.begins_ns.min()) * 1e-9
-    cycle_s = users(each.begins_ns, each.ends_ns) * span_s / len(each)
-    busy_s = float((each.ends_ns - each.begins_ns).mean()) * 1e-9
+    span_s = float(of_link.ends_ns.max() - of_link.begins_ns.min()) * 1e-9
+    cycle_s = users(of_link.begins_ns, of_link.ends_ns) * span_s / len(of_link)
+    busy_s = float((of_link.ends_ns - of_link.begins_ns).mean()) * 1e-9
     return max(0.0, cycle_s - busy_s)

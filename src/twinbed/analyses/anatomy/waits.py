@@ -97,46 +97,46 @@ def counted(client: pa.Table, server: pa.Table | None, requests: Requests, waits
             place = row["kind"], row["from"], _step(times, at, link, row["end_ns"], seen)
             met[place].add(at)
             seconds[place].append(row["wait_ns"] * 1e-9)
-    found = {place: tuple(each) for place, each in seconds.items()}
-    return Counts(len(requests), {place: len(each) for place, each in met.items()}, found)
+    by_place = {place: tuple(waited_s) for place, waited_s in seconds.items()}
+    return Counts(len(requests), {place: len(exchanges) for place, exchanges in met.items()}, by_place)
 
 
 def _step(times: Stations, at: int, link: str, ns: int, seen: Seen) -> str:
     """Return the step of a wait that ended at ``ns`` by the link's clock."""
-    found = AFTER
+    name = AFTER
     if seen is not Seen.BOTH:
         for station, following in _FOLLOWING[seen][link]:
-            each = times[link, station]
-            if each.known[at] and each.ns[at] < ns:
-                found = following
-        return found
+            station_times = times[link, station]
+            if station_times.known[at] and station_times.ns[at] < ns:
+                name = following
+        return name
     opens = times["client", "syn_ns"].known[at]
     for step in STEPS[seen]:
         ((_, begin_link, begin, end_link, end),) = step.parts
         first, last = times[begin_link, begin].ns[at], times[end_link, end].ns[at]
         if first < ns <= last and (opens or step.name not in HANDSHAKE):
-            found = step.name
-    return found
+            name = step.name
+    return name
 
 
 def together(links: Sequence[Counts]) -> Counts:
     """Return the counts of several links of a run as one."""
     met, seconds = Counter[Place](), dict[Place, tuple[float, ...]]()
-    for each in links:
-        met.update(each.met)
-        for place, waits in each.seconds.items():
+    for counts in links:
+        met.update(counts.met)
+        for place, waits in counts.seconds.items():
             seconds[place] = (*seconds.get(place, ()), *waits)
-    return Counts(sum(each.requests for each in links), dict(met), seconds)
+    return Counts(sum(counts.requests for counts in links), dict(met), seconds)
 
 
 def timers(runs: Sequence[Counts]) -> tuple[Timer, ...]:
     """Return timers, those that most requests met first."""
-    places = {place for each in runs for place in each.met}
-    return tuple(sorted(_timers(places, runs), key=lambda each: (-each.share, each.kind, each.whose, each.step)))
+    places = {place for counts in runs for place in counts.met}
+    return tuple(sorted(_timers(places, runs), key=lambda counts: (-counts.share, counts.kind, counts.whose, counts.step)))
 
 
 def _timers(places: set[Place], runs: Sequence[Counts]) -> Iterator[Timer]:
     for place in places:
-        share = sum(each.met.get(place, 0) / each.requests for each in runs) / len(runs)
-        waits = [seconds for each in runs for seconds in each.seconds.get(place, ())]
+        share = sum(counts.met.get(place, 0) / counts.requests for counts in runs) / len(runs)
+        waits = [seconds for counts in runs for seconds in counts.seconds.get(place, ())]
         yield Timer(*place, share, len(waits), sum(waits) / len(waits))

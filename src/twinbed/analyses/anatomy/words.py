@@ -39,11 +39,11 @@ def section(result: Anatomy) -> Section:
     items += [table for cell in result.cells if (table := _groups(result, cell)) is not None]
     items += [_steps(result, cell, at) for at, cell in enumerate(result.cells, start=1)]
     for at, cell in enumerate(result.cells, start=1):
-        if (table := timers({each.testbed: each.timers for each in result.of(cell)}, result.titles)) is not None:
+        if (table := timers({group.testbed: group.timers for group in result.of(cell)}, result.titles)) is not None:
             items.append(Section(f"anatomy-timers-{at}", f"Timers{_at(cell)}", items=(table,), folded=True))
     items += ladders(result)
     patterns = [
-        f"{_where(each.cell)}{pattern_sentence(each.testbed, each.patterns)}" for each in result.requests if each.patterns
+        f"{_where(group.cell)}{pattern_sentence(group.testbed, group.patterns)}" for group in result.requests if group.patterns
     ]
     items.append(Section("anatomy-patterns", "Patterns of packets", items=(tuple(patterns),), folded=True))
     return Section("anatomy", TITLE, largest_step(result), items, kicker="Where the time of a request goes, step by step")
@@ -65,8 +65,8 @@ def _for_programs(result: Anatomy) -> Iterator[Table]:
         [*result.differences, *result.part_differences],
         attrgetter("cell"),
         *(Column(name) for name in ("testbed", "reference", "step")),
-        Column("part_of", value=lambda each: _part_of(each.step)),
-        Column("where", value=lambda each: result.where.get(each.step)),
+        Column("part_of", value=lambda difference: _part_of(difference.step)),
+        Column("where", value=lambda difference: result.where.get(difference.step)),
         Column("seconds"),
         Column("seconds_low", value="interval.low"),
         Column("seconds_high", value="interval.high"),
@@ -76,45 +76,45 @@ def _for_programs(result: Anatomy) -> Iterator[Table]:
         Column("paired"),
         Column("p_equivalent"),
         Column("p_different_holm", value="p_different"),
-        Column("verdict", value=lambda each: str(each.verdict) if each.verdict else None),
+        Column("verdict", value=lambda difference: str(difference.verdict) if difference.verdict else None),
     )
     yield _table(
         "steps",
-        [Of(each, times) for each in result.requests for times in (*each.times, *each.parts)],
+        [Of(group, times) for group in result.requests for times in (*group.times, *group.parts)],
         _CELL,
         _TESTBED,
         Column("runs", value="group.runs"),
         Column("requests", value="group.requests"),
-        Column("step", value="each.step"),
-        Column("part_of", value=lambda of: _part_of(of.each.step)),
-        Column("where", value=lambda of: result.where.get(of.each.step)),
-        Column("mean_s", value="each.mean"),
-        Column("clock_bound_s", value=lambda of: of.each.bound or None),
+        Column("step", value="item.step"),
+        Column("part_of", value=lambda of: _part_of(of.item.step)),
+        Column("where", value=lambda of: result.where.get(of.item.step)),
+        Column("mean_s", value="item.mean"),
+        Column("clock_bound_s", value=lambda of: of.item.bound or None),
         *_quantiles(),
     )
     yield _table(
         "groups",
-        [Of(each, times) for each in result.requests if each.whole_s for times in each.groups],
+        [Of(group, times) for group in result.requests if group.whole_s for times in group.groups],
         _CELL,
         _TESTBED,
         Column("requests", value="group.split"),
-        Column("whose", value="each.step"),
-        Column("mean_s", value="each.mean"),
-        Column("share", value=lambda of: of.each.mean / of.group.whole_s),
+        Column("whose", value="item.step"),
+        Column("mean_s", value="item.mean"),
+        Column("share", value=lambda of: of.item.mean / of.group.whole_s),
         *_quantiles(),
     )
     yield _table(
         "patterns",
-        [Of(each, pattern) for each in result.requests for pattern in each.patterns],
+        [Of(group, pattern) for group in result.requests for pattern in group.patterns],
         _CELL,
         _TESTBED,
-        Column("pattern", value="each.packets"),
-        Column("late", value=lambda of: of.each.late or None),
-        Column("silence_s", value="each.silence_s"),
-        Column("share", value="each.share"),
+        Column("pattern", value="item.packets"),
+        Column("late", value=lambda of: of.item.late or None),
+        Column("silence_s", value="item.silence_s"),
+        Column("share", value="item.share"),
     )
-    met = [Of(each, timer) for each in result.requests for timer in each.timers]
-    yield _table("timers", met, _CELL, _TESTBED, *(Column(name, value=f"each.{name}") for name in TIMER))
+    met = [Of(group, timer) for group in result.requests for timer in group.timers]
+    yield _table("timers", met, _CELL, _TESTBED, *(Column(name, value=f"item.{name}") for name in TIMER))
 
 
 _CELL, _TESTBED = attrgetter("group.cell"), Column("testbed", value="group.testbed")
@@ -127,7 +127,7 @@ def _table(key: str, records: Sequence[object], cell: Callable[[object], Mapping
 
 def _quantiles() -> Iterator[Column]:
     def quantile(part: float) -> Callable[[Of[Requests, StepTimes]], float | None]:
-        return lambda of: of.each.quantiles.get(part)
+        return lambda of: of.item.quantiles.get(part)
 
     return (Column(f"p{100 * part:g}_s", value=quantile(part)) for part in SHARES)
 
@@ -141,38 +141,38 @@ def _part_of(step: str) -> str | None:
 def _steps(result: Anatomy, cell: Mapping[str, Level], at: int) -> Section:
     """Return the steps of one cell: a table for each testbed, with the reference's times."""
     own = result.of(cell)
-    others = [each for each in own if each.testbed != result.reference] or own
-    tables = [_step_table(result, each, f"anatomy-{at}-{number}") for number, each in enumerate(others, start=1)]
+    others = [group for group in own if group.testbed != result.reference] or own
+    tables = [_step_table(result, group, f"anatomy-{at}-{number}") for number, group in enumerate(others, start=1)]
     return Section(f"anatomy-steps-{at}", f"Steps{_at(cell)}", items=tables, folded=True, on_paper=True)
 
 
-def _step_table(result: Anatomy, each: Requests, key: str) -> Table:
+def _step_table(result: Anatomy, group: Requests, key: str) -> Table:
     """Return a row a step: its mean on the reference and on a testbed, how much longer it takes, ratio and verdict."""
-    own = [one for one in result.of(each.cell) if one.testbed == result.reference != each.testbed] + [each]
-    scale = unit_scale("s", [times.mean for one in own for times in one.times if times.step == TOTAL])
-    there = {times.step for one in own for times in (*one.times, *one.parts)}
-    steps = [name for step in result.titles for name in (step, *result.parts.get(step, ())) if name in there]
+    own = [side for side in result.of(group.cell) if side.testbed == result.reference != group.testbed] + [group]
+    scale = unit_scale("s", [times.mean for side in own for times in side.times if times.step == TOTAL])
+    names = {times.step for side in own for times in (*side.times, *side.parts)}
+    steps = [name for step in result.titles for name in (step, *result.parts.get(step, ())) if name in names]
     columns = [Column(head="Step", value=lambda step: result.titles.get(step) or f"– {result.part_titles[step]}")]
-    for one in own:
-        every = (*one.times, *one.parts)
+    for side in own:
+        every = (*side.times, *side.parts)
         means = {times.step: times.mean / scale.factor for times in every}
-        columns.append(Column(head=one.testbed, unit=scale.unit, format=number, value=means.get))
-        if any(times.bound for times in one.parts):  # a clock of its hosts is not the captures'
+        columns.append(Column(head=side.testbed, unit=scale.unit, format=number, value=means.get))
+        if any(times.bound for times in side.parts):  # a clock of its hosts is not the captures'
             bounds = {times.step: times.bound / scale.factor for times in every if times.bound}
             columns.append(Column(head="clock ±", format=number, value=bounds.get))
-    if differences := result.differences_of(each.cell, each.testbed):
+    if differences := result.differences_of(group.cell, group.testbed):
         columns += _against(differences, scale, share(round(1 - 2 * (1 - result.confidence), 4)))
-    title = f"Steps of a request on {each.testbed}{f', {cell_title(each.cell)}' if each.cell else ''}"
+    title = f"Steps of a request on {group.testbed}{f', {cell_title(group.cell)}' if group.cell else ''}"
     return Table(key, title, "", columns, steps)
 
 
 def _against(differences: Mapping[str, Difference], scale: UnitScale, level: str) -> Iterator[Column]:
     longer, ratios, verdicts = dict[str, str](), dict[str, str](), dict[str, str]()
-    for step, each in differences.items():
-        longer[step] = plus_minus(each.seconds / scale.factor, _half(each.interval, scale))
-        bounds = (each.ratio_interval.low, each.ratio_interval.high) if each.ratio_interval else (None, None)
-        ratios[step] = ratio_with_interval(each.ratio, *bounds)
-        verdicts[step] = SYMBOLS[each.verdict] if each.verdict else ""
+    for step, difference in differences.items():
+        longer[step] = plus_minus(difference.seconds / scale.factor, _half(difference.interval, scale))
+        bounds = (difference.ratio_interval.low, difference.ratio_interval.high) if difference.ratio_interval else (None, None)
+        ratios[step] = ratio_with_interval(difference.ratio, *bounds)
+        verdicts[step] = SYMBOLS[difference.verdict] if difference.verdict else ""
     yield Column(head="longer by", format=str, value=longer.get)
     yield Column(head=f"ratio [{level} CI]", format=str, value=ratios.get)
     yield Column(head="verdict", format=str, value=verdicts.get)
@@ -184,26 +184,26 @@ def _half(interval: Interval | None, scale: UnitScale) -> float | None:
 
 def _groups(result: Anatomy, cell: Mapping[str, Level]) -> Table | None:
     """Return the time and share of each group of parts on each testbed; None where no testbed has parts."""
-    own = [each for each in result.of(cell) if each.groups]
+    own = [group for group in result.of(cell) if group.groups]
     if not own:
         return None
-    scale = unit_scale("s", [each.whole_s for each in own])
+    scale = unit_scale("s", [group.whole_s for group in own])
     columns = [Column(head="Whose time", value=str)]
-    for each in own:
-        means = {times.step: times.mean / scale.factor for times in each.groups}
-        shares = {times.step: times.mean / each.whole_s for times in each.groups}
-        columns.append(Column(head=each.testbed, unit=scale.unit, format=number, value=means.get))
+    for group in own:
+        means = {times.step: times.mean / scale.factor for times in group.groups}
+        shares = {times.step: times.mean / group.whole_s for times in group.groups}
+        columns.append(Column(head=group.testbed, unit=scale.unit, format=number, value=means.get))
         columns.append(Column(head="share", format=lambda part: share(round(part, 3)), value=shares.get))
-    counts = ", ".join(f"{each.split} of {each.requests} on {each.testbed}" for each in own)
+    counts = ", ".join(f"{group.split} of {group.requests} on {group.testbed}" for group in own)
     text = f"Only requests whose steps all have their parts: {counts}."
-    names = list(dict.fromkeys(times.step for each in own for times in each.groups))
+    names = list(dict.fromkeys(times.step for group in own for times in group.groups))
     return Table("whose", f"Who uses the time of a request{_at(cell)}", text, columns, names)
 
 
 def timers(of: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]) -> Table | None:
     """Return a row a kind of wait and step, two columns a testbed; ``of``: testbed -> its own. None where there are none."""
     kinds, order = list(KINDS), [*titles, AFTER]
-    places = {each.place for own in of.values() for each in own}
+    places = {timer.place for own in of.values() for timer in own}
     if not places:
         return None
     columns = [
@@ -212,8 +212,8 @@ def timers(of: Mapping[str, Sequence[Timer]], titles: Mapping[str, str]) -> Tabl
         Column(head="in the step", value=lambda place: titles.get(place[2], "after the request")),
     ]
     for testbed, own in of.items():
-        shares = dict.fromkeys(places, percent(0)) | {each.place: percent(each.share) for each in own}
-        waits = {each.place: 1e3 * float(f"{each.mean_s:.3g}") for each in own}
+        shares = dict.fromkeys(places, percent(0)) | {timer.place: percent(timer.share) for timer in own}
+        waits = {timer.place: 1e3 * float(f"{timer.mean_s:.3g}") for timer in own}
         columns.append(Column(head=f"{testbed}, requests" if testbed else "requests", format=str, value=shares.get))
         columns.append(Column(head="mean wait", unit="ms", format=number, value=waits.get))
     records = sorted(places, key=lambda place: (order.index(place[2]), kinds.index(place[0]), *place[1:]))
@@ -227,8 +227,8 @@ def caption(result: Anatomy) -> str:
         "apart": "captured at both hosts by two clocks. Ways there and back are added, so that the clocks cancel",
         "client": "captured at the client's link alone. Everything behind it is one step",
     }
-    how = "within blocks" if any(each.paired for each in result.differences) else "as independent runs"
-    has_between = any(each.of(BETWEEN) for each in result.requests)
+    how = "within blocks" if any(difference.paired for difference in result.differences) else "as independent runs"
+    has_between = any(group.of(BETWEEN) for group in result.requests)
     closed = " The time between requests is the rest of the clients' time." if has_between else ""
     finer = (
         " Parts of steps (–) are means over the requests with every station, and have a correction of their own."
@@ -245,21 +245,21 @@ def caption(result: Anatomy) -> str:
 def largest_step(result: Anatomy) -> str:
     """Return the share of the largest step where a request differs most from the reference's: ``At payload 500B, 62 % of a
     request on e1000 is “server: request in, first byte out”; on container 31 %.``"""
-    totals = [each for each in result.differences if each.step == TOTAL and each.ratio]
-    most = max(totals, key=lambda each: abs(math.log(each.ratio or 1.0)), default=None)
+    totals = [difference for difference in result.differences if difference.step == TOTAL and difference.ratio]
+    most = max(totals, key=lambda difference: abs(math.log(difference.ratio or 1.0)), default=None)
     cell, testbed = (most.cell, most.testbed) if most else (result.requests[0].cell, result.requests[0].testbed)
-    own = {each.testbed: each for each in result.of(cell)}
-    steps = [each for each in own[testbed].times if each.step not in (TOTAL, BETWEEN)]
-    step = max(steps, key=lambda each: each.mean).step
-    parts = {name: _share_of(each, step) for name, each in own.items()}
+    own = {group.testbed: group for group in result.of(cell)}
+    steps = [times for times in own[testbed].times if times.step not in (TOTAL, BETWEEN)]
+    step = max(steps, key=lambda times: times.mean).step
+    parts = {name: _share_of(group, step) for name, group in own.items()}
     where = f"At {cell_title(cell)}, " if cell else ""
     text = f"{where}{parts.pop(testbed)} of a request on {testbed} is “{_title(result, step)}”"
     other = f"; on {most.reference} {parts[most.reference]}" if most else ""
     return f"{text}{other}."
 
 
-def _share_of(each: Requests, step: str) -> str:
-    own, whole = each.of(step), each.of(TOTAL)
+def _share_of(group: Requests, step: str) -> str:
+    own, whole = group.of(step), group.of(TOTAL)
     return share(round(own.mean / whole.mean, 2)) if own and whole and whole.mean else "0 %"
 
 
@@ -274,7 +274,11 @@ def sentences(result: Anatomy) -> Iterator[str]:
 
 def sentence(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> str:
     """Return how much longer a request takes, and in which steps."""
-    own = {each.step: each for each in result.differences if each.cell == cell and each.testbed == testbed}
+    own = {
+        difference.step: difference
+        for difference in result.differences
+        if difference.cell == cell and difference.testbed == testbed
+    }
     total, between = own.pop(TOTAL, None), own.pop(BETWEEN, None)
     if total is None:
         return ""
@@ -285,38 +289,38 @@ def sentence(result: Anatomy, cell: Mapping[str, Level], testbed: str) -> str:
         size = f"{plus_minus(total.seconds / scale.factor, _half(total.interval, scale))} {scale.unit}"
         text = f"{_where(cell)}cannot tell whether a request takes longer on {testbed} than on {total.reference} ({size})"
     if named := _named(own.values()):
-        text += f"; {joined([_part(result, each) for each in named])}"
+        text += f"; {joined([_part(result, difference) for difference in named])}"
     if finer := _named(result.parts_of(cell, testbed).values()):
-        text += f"; on hosts, {joined([_part(result, each) for each in finer])}"
+        text += f"; on hosts, {joined([_part(result, difference) for difference in finer])}"
     if between is not None and _is_clear(between):
         text += f"; clients pause {_longer(between)} between requests"
     return text + "."
 
 
-def _is_clear(each: Difference) -> bool:
+def _is_clear(difference: Difference) -> bool:
     """Return whether the interval of the difference does not hold 0."""
-    return each.interval is not None and (each.interval.low > 0 or each.interval.high < 0)
+    return difference.interval is not None and (difference.interval.low > 0 or difference.interval.high < 0)
 
 
-def _longer(each: Difference) -> str:
-    scale = unit_scale("s", [each.seconds])
-    half = _half(each.interval, scale)
-    word = "longer" if each.seconds > 0 else "shorter"
-    return f"{plus_minus(abs(each.seconds) / scale.factor, half)} {scale.unit} {word}"
+def _longer(difference: Difference) -> str:
+    scale = unit_scale("s", [difference.seconds])
+    half = _half(difference.interval, scale)
+    word = "longer" if difference.seconds > 0 else "shorter"
+    return f"{plus_minus(abs(difference.seconds) / scale.factor, half)} {scale.unit} {word}"
 
 
 def _named(parts: Iterable[Difference]) -> list[Difference]:
     """Return the steps that make most of the difference, largest first."""
     every = list(parts)
-    whole = sum(abs(each.seconds) for each in every)
-    clear = [each for each in every if _is_clear(each) and abs(each.seconds) >= LEAST * whole]
-    return sorted(clear, key=lambda each: -abs(each.seconds))[:MOST]
+    whole = sum(abs(difference.seconds) for difference in every)
+    clear = [difference for difference in every if _is_clear(difference) and abs(difference.seconds) >= LEAST * whole]
+    return sorted(clear, key=lambda difference: -abs(difference.seconds))[:MOST]
 
 
-def _part(result: Anatomy, each: Difference) -> str:
-    scale = unit_scale("s", [each.seconds])
-    size = number(abs(each.seconds) / scale.factor, _half(each.interval, scale))
-    return f"{size} {scale.unit} {'more' if each.seconds > 0 else 'less'} in “{_title(result, each.step)}”"
+def _part(result: Anatomy, difference: Difference) -> str:
+    scale = unit_scale("s", [difference.seconds])
+    size = number(abs(difference.seconds) / scale.factor, _half(difference.interval, scale))
+    return f"{size} {scale.unit} {'more' if difference.seconds > 0 else 'less'} in “{_title(result, difference.step)}”"
 
 
 def _title(result: Anatomy, step: str) -> str:

@@ -64,13 +64,13 @@ class AnomalyAnalysis(Analysis[AnomalyParams, Anomalies]):
         if alone := sum(len(group.n) - sum(map(len, group.enough(LEAST, 1).values())) for group, _ in groups):
             left_out[ALONE] = alone
         counters: list[dict[str, Json]] = []
-        largest_of = [(group, max((one.n for one in tested if one.faster), default=0)) for group, tested in groups]
+        largest_of = [(group, max((mark.n for mark in tested if mark.faster), default=0)) for group, tested in groups]
         anomalous = [(group, largest) for group, largest in largest_of if largest]
         works = {run: work for group, _ in anomalous for run, work in zip(group.runs, _work(group, params), strict=True)}
         others = candidates(source, frame.response.partition("@")[0], works) if anomalous else {}
         for group, largest in anomalous:
-            counters += [_counter(group, one) for one in _moving(group, others, largest, params)]
-        marks = tuple(_mark(group, one) for group, tested in groups for one in tested)
+            counters += [_counter(group, counter) for counter in _moving(group, others, largest, params)]
+        marks = tuple(_mark(group, mark) for group, tested in groups for mark in tested)
         return Anomalies(marks, tuple(counters), cautions=frame.cautions, left_out=left_out)
 
     def section(self, result: Anomalies) -> Section:
@@ -97,46 +97,46 @@ def _moving(group: Numbered, others: Mapping[str, Candidate], largest: int, para
     works = _work(group, params)
     runs = Runs([group.values[row] for row in rows], [group.n[row] for row in rows], [works[row] for row in rows])
     metrics = {
-        name: Given(each.measure, [each.by_run.get(group.runs[row]) for row in rows], each.reported)
-        for name, each in others.items()
+        name: Given(candidate.measure, [candidate.by_run.get(group.runs[row]) for row in rows], candidate.reported)
+        for name, candidate in others.items()
     }
-    there = {name: given for name, given in metrics.items() if any(value is not None for value in given.values)}
-    return moving(runs, there, params.alpha)
+    valued = {name: given for name, given in metrics.items() if any(value is not None for value in given.values)}
+    return moving(runs, valued, params.alpha)
 
 
-def _mark(group: Numbered, one: Faster) -> dict[str, Json]:
+def _mark(group: Numbered, mark: Faster) -> dict[str, Json]:
     return {
         **group.levels,
-        "n": one.n,
-        "ratio": one.ratio,
-        "low": one.interval.low,
-        "high": one.interval.high,
-        "p": one.p_value,
-        "p_holm": one.adjusted,
-        "faster": one.faster,
+        "n": mark.n,
+        "ratio": mark.ratio,
+        "low": mark.interval.low,
+        "high": mark.interval.high,
+        "p": mark.p_value,
+        "p_holm": mark.adjusted,
+        "faster": mark.faster,
     }
 
 
-def _counter(group: Numbered, one: Moving) -> dict[str, Json]:
+def _counter(group: Numbered, counter: Moving) -> dict[str, Json]:
     return {
         **group.levels,
-        "counter": one.metric,
-        "runs": one.runs,
-        "spearman": one.spearman.value if one.spearman else None,
-        "p_spearman": one.spearman.p_value if one.spearman else None,
-        "kendall": one.kendall.value if one.kendall else None,
-        "p_kendall": one.kendall.p_value if one.kendall else None,
-        "spearman_at_equal_n": one.at_equal_n.value if one.at_equal_n else None,
-        "p_at_equal_n": one.at_equal_n.p_value if one.at_equal_n else None,
-        "elasticity": one.elasticity,
-        "spearman_as_measured": one.per_work.value if one.per_work else None,
-        "share_of_work": one.shares.work if one.shares else None,
-        "share_of_time": one.shares.time if one.shares else None,
-        "share_of_pairs_time": one.shares.pairs if one.shares else None,
-        "p_benjamini_hochberg": one.adjusted,
-        "p_holm": one.adjusted_holm,
-        "moves": one.moves,
-        "not_tested": one.form.value if one.form else None,
+        "counter": counter.metric,
+        "runs": counter.runs,
+        "spearman": counter.spearman.value if counter.spearman else None,
+        "p_spearman": counter.spearman.p_value if counter.spearman else None,
+        "kendall": counter.kendall.value if counter.kendall else None,
+        "p_kendall": counter.kendall.p_value if counter.kendall else None,
+        "spearman_at_equal_n": counter.at_equal_n.value if counter.at_equal_n else None,
+        "p_at_equal_n": counter.at_equal_n.p_value if counter.at_equal_n else None,
+        "elasticity": counter.elasticity,
+        "spearman_as_measured": counter.per_work.value if counter.per_work else None,
+        "share_of_work": counter.shares.work if counter.shares else None,
+        "share_of_time": counter.shares.time if counter.shares else None,
+        "share_of_pairs_time": counter.shares.pairs if counter.shares else None,
+        "p_benjamini_hochberg": counter.adjusted,
+        "p_holm": counter.adjusted_holm,
+        "moves": counter.moves,
+        "not_tested": counter.form.value if counter.form else None,
     }
 
 
@@ -173,7 +173,7 @@ class Candidate:
 def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -> dict[str, Candidate]:
     """Return name (``metric@role``) -> candidate. ``response``: a metric; ``work_rates``: run -> all pairs' work per second."""
     values = list(_rows(tables))
-    names = {each.metric for each in values}
+    names = {row.metric for row in values}
     works = {name for name in names if any(f"{other}_per_{unit_of_work(name)}" in names for other in names)}
     twins = {f"{name}_per_{unit_of_work(work)}": name for work in works for name in names}
     by_work = {twin: name for twin, name in twins.items() if twin in names}
@@ -182,20 +182,20 @@ def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -
         left_out |= {twin for twin, name in by_work.items() if name in OF_EVENTS}
     parts: dict[_Key, dict[str, list[float | None]]] = {}
     forms: dict[_Key, tuple[Measure, bool]] = {}
-    reported = {(each.metric, role(each.host), each.direction) for each in values if each.layer == Layer.APPLICATION}
-    for each in values:
-        if each.metric in left_out:
+    reported = {(row.metric, role(row.host), row.direction) for row in values if row.layer == Layer.APPLICATION}
+    for row in values:
+        if row.metric in left_out:
             continue
         adds_up, measure = True, Measure.PER_WORK
-        value = each.value
-        if each.unit.endswith("/s") or each.metric in COUNTED:
-            value = value / work_rates[each.run] if value is not None and each.run in work_rates else None
-        elif each.metric not in by_work:
+        value = row.value
+        if row.unit.endswith("/s") or row.metric in COUNTED:
+            value = value / work_rates[row.run] if value is not None and row.run in work_rates else None
+        elif row.metric not in by_work:
             adds_up = False
-            measure = Measure.PER_WORK if each.unit == "s" or "/" in each.unit else Measure.LEVEL
-        key = each.metric, role(each.host), each.direction
+            measure = Measure.PER_WORK if row.unit == "s" or "/" in row.unit else Measure.LEVEL
+        key = row.metric, role(row.host), row.direction
         forms[key] = measure, adds_up
-        parts.setdefault(key, {}).setdefault(each.run, []).append(value)
+        parts.setdefault(key, {}).setdefault(row.run, []).append(value)
     done = _work_done(values, works)
     for key, run, value, adds_up in _events(tables):
         of_run = done.get(run)
@@ -203,18 +203,18 @@ def candidates(tables: Tables, response: str, work_rates: Mapping[str, float]) -
             value = value / of_run if value is not None and of_run else None
         forms[key] = Measure.PER_WORK if adds_up else Measure.LEVEL, adds_up
         parts.setdefault(key, {}).setdefault(run, []).append(value)
-    found = {key: {run: _together(of, forms[key][1]) for run, of in by_run.items()} for key, by_run in parts.items()}
+    by_key = {key: {run: _together(of, forms[key][1]) for run, of in by_run.items()} for key, by_run in parts.items()}
     return {
         "@".join(part for part in key if part): Candidate(forms[key][0], key in reported, by_run)
-        for key, by_run in _of_whole_runs(found).items()
+        for key, by_run in _of_whole_runs(by_key).items()
     }
 
 
-def _of_whole_runs(found: Mapping[_Key, _ByRun]) -> dict[_Key, _ByRun]:
+def _of_whole_runs(by_key: Mapping[_Key, _ByRun]) -> dict[_Key, _ByRun]:
     """Merge metrics of the whole run with those of clients. A metric of the workload belongs to the whole run with one pair,
     and may belong to clients with several."""
-    merged = dict(found)
-    for key, by_run in found.items():
+    merged = dict(by_key)
+    for key, by_run in by_key.items():
         metric, at, direction = key
         whole = merged.get((metric, "", direction))
         if at and whole is not None and by_run.keys() - whole.keys():
@@ -248,11 +248,11 @@ def _rows(tables: Tables) -> Iterator[_Row]:
 
 def _work_done(values: list[_Row], works: set[str]) -> dict[str, float]:
     """Return run -> the work done in the whole run, or summed over its hosts."""
-    whole = {each.run: each.value for each in values if each.metric in works and not each.host and each.value}
+    whole = {row.run: row.value for row in values if row.metric in works and not row.host and row.value}
     parts: dict[str, list[float | None]] = {}
-    for each in values:
-        if each.metric in works and each.host:
-            parts.setdefault(each.run, []).append(each.value)
+    for row in values:
+        if row.metric in works and row.host:
+            parts.setdefault(row.run, []).append(row.value)
     sums = {run: total for run, of in parts.items() if (total := _together(of, adds_up=True))}
     return {**sums, **whole}
 

@@ -88,7 +88,7 @@ def _moving(result: Anomalies, rows: list[Row]) -> Table:
         "Rank correlations with the rate, of the part that work and time leave unexplained. Elasticity: the change in per cent"
         " when the rate changes by one. Then: the shares that go with work, with time, and with the time of each pair."
     )
-    return Table("", "What moves with the rate", caption, [each for each in columns if each.head], rows)
+    return Table("", "What moves with the rate", caption, [column for column in columns if column.head], rows)
 
 
 def _short(value: float) -> str:

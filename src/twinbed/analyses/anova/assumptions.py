@@ -75,7 +75,7 @@ def _check(assumption: str, test: str, tested: Tested | None, reason: str) -> As
 def fails(checks: Sequence[AssumptionCheck], assumption: str) -> bool:
     """Return whether an assumption fails. The first possible test decides: Bartlett's also rejects for errors that are not
     normal."""
-    known = [each for each in checks if each.assumption == assumption and each.holds is not None]
+    known = [check for check in checks if check.assumption == assumption and check.holds is not None]
     return bool(known) and known[0].holds is False
 
 
@@ -150,7 +150,7 @@ def of_model(of: Data, terms: Sequence[Term], errors: Line, lines: Sequence[Line
 
 def of_differences(differences: Sequence[Difference], errors: Line) -> Iterator[str]:
     """Yield a note on differences without an interval."""
-    without = sum(each.interval is None for each in differences)
+    without = sum(difference.interval is None for difference in differences)
     if without and errors.mean_square:
         yield f"{without} of {len(differences)} differences have no interval: neither level varies, or one has a single value."
 

@@ -32,13 +32,13 @@ def title(anova: Anova) -> str:
 def unit_of(anova: Anova) -> UnitScale:
     """Return the unit that means are shown in."""
     if anova.logarithm:
-        return unit_scale(anova.unit, [math.exp(each.mean) for each in anova.means])
-    return unit_scale(anova.unit, [each.mean for each in anova.means])
+        return unit_scale(anova.unit, [math.exp(mean.mean) for mean in anova.means])
+    return unit_scale(anova.unit, [mean.mean for mean in anova.means])
 
 
-def pair_text(each: Difference) -> str:
+def pair_text(difference: Difference) -> str:
     """Return ``container → e1000``."""
-    return f"{level_text(each.first)} → {level_text(each.second)}"
+    return f"{level_text(difference.first)} → {level_text(difference.second)}"
 
 
 def _figure(anova: Anova, spec: Callable[[], Spec], caption: str, name: str) -> Figure:
@@ -56,7 +56,7 @@ def _value(anova: Anova, value: float) -> float:
 
 
 def _bar(anova: Anova, name: str, value: float, own: Interval | None, together: Interval | None = None) -> Bar:
-    ends = [_value(anova, end) for each in (own, together) if each for end in (each.low, each.high)]
+    ends = [_value(anova, end) for interval in (own, together) if interval for end in (interval.low, interval.high)]
     low, high = ends[:2] if own else (None, None)
     wide_low, wide_high = ends[-2:] if together else (None, None)
     return Bar(name, _value(anova, value), low, high, wide_low, wide_high)
@@ -64,10 +64,10 @@ def _bar(anova: Anova, name: str, value: float, own: Interval | None, together: 
 
 def effects(anova: Anova, most_bars: int) -> Iterator[Figure]:
     """Yield the effects of each factor's levels."""
-    main = [each for each in anova.effects if len(each.term) == 1]
+    main = [effect for effect in anova.effects if len(effect.term) == 1]
     for factor in anova.factors:
-        of: list[Effect] = [each for each in main if each.term == (factor,)]
-        bars = [_bar(anova, level_text(each.levels[0]), each.estimate, each.interval) for each in of]
+        of: list[Effect] = [effect for effect in main if effect.term == (factor,)]
+        bars = [_bar(anova, level_text(effect.levels[0]), effect.estimate, effect.interval) for effect in of]
         if 0 < len(bars) <= most_bars:
             axis = f"factor of {title(anova)}" if anova.logarithm else f"effect on {title(anova)}{_unit(anova)}"
             spec = partial(diagnostics.intervals, bars, axis, 1.0 if anova.logarithm else 0.0)
@@ -93,18 +93,21 @@ def _points(anova: Anova, pair: tuple[str, ...]) -> Iterator[Point]:
     def shown(value: float) -> float:
         return (math.exp(value) if anova.logarithm else value) / factor
 
-    for one, two in itertools.product(*(anova.factors[name] for name in pair)):
-        of = [each for each in anova.cell_means if (each.levels[at[0]], each.levels[at[1]]) == (one, two)]
+    for first, second in itertools.product(*(anova.factors[name] for name in pair)):
+        of = [mean for mean in anova.cell_means if (mean.levels[at[0]], mean.levels[at[1]]) == (first, second)]
         if not of:
             continue
         interval = of[0].interval if len(of) == 1 else None
         bounds = (shown(interval.low), shown(interval.high)) if interval else (None, None)
-        yield Point(level_text(two), level_text(one), shown(fmean(each.mean for each in of)), *bounds)
+        yield Point(level_text(second), level_text(first), shown(fmean(mean.mean for mean in of)), *bounds)
 
 
 def differences(anova: Anova, of: Sequence[Difference], most_bars: int) -> Figure:
     """Return the differences of one factor, of neighbours or of all pairs."""
-    bars = [_bar(anova, pair_text(each), each.estimate, each.interval, each.simultaneous) for each in of[:most_bars]]
+    bars = [
+        _bar(anova, pair_text(difference), difference.estimate, difference.interval, difference.simultaneous)
+        for difference in of[:most_bars]
+    ]
     axis = "ratio" if anova.logarithm else f"difference{_unit(anova)}"
     cut = f" Only the first {most_bars} are drawn." if len(of) > most_bars else ""
     caption = f"Thick: the interval of each pair. Thin: all pairs together ({of[0].method}). Coloured: shown to differ.{cut}"

@@ -92,12 +92,12 @@ def headline_analyses(source: Tables) -> tuple[Anova | Unexplained, ...]:
     analyses: list[Anova | Unexplained] = []
     for name in headlines(source, Layer.APPLICATION)[:MOST_EXPLAINED]:
         try:
-            one = analysis.run(of_tables(source, name))
+            analysed = analysis.run(of_tables(source, name))
         except TwinbedError as error:
             analyses.append(Unexplained(name, error.message))
             continue
-        alone = one.errors.freedom == 0
-        analyses.append(Unexplained(name, "one value a cell, so errors cannot be estimated") if alone else one)
+        alone = analysed.errors.freedom == 0
+        analyses.append(Unexplained(name, "one value a cell, so errors cannot be estimated") if alone else analysed)
     return tuple(analyses)
 
 
@@ -140,19 +140,19 @@ class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
         of, notes = model.data(frame, factors, logarithm)
         if params.model == "2kr" and not anova.is_factorial(of.of):
             raise TwinbedError(f"this is no 2^k r design: {_no_factorial(of)}", advice="omit --model for the general analysis")
-        whole, about_terms = _whole(of, formula)
+        whole, notes_on_terms = _whole_model(of, formula)
         kept = _kept(of, whole, params)
-        return _analysis(of, whole, kept, params, [*notes, *about_terms])
+        return _analysis(of, whole, kept, params, [*notes, *notes_on_terms])
 
     def section(self, result: Anova) -> Section:
         return words.section(result)
 
-    def about(self, result: Anova) -> Mapping[str, Json]:
-        return words.about_programs(result)
+    def facts(self, result: Anova) -> Mapping[str, Json]:
+        return words.facts_for_programs(result)
 
     def sections(self, source: Tables) -> Sequence[Section]:
-        found = headline_analyses(source)
-        return (words.explained(found),) if found else ()
+        analyses = headline_analyses(source)
+        return (words.explained(analyses),) if analyses else ()
 
 
 def _asked(params: AnovaParams) -> tuple[Formula | None, str | None]:
@@ -166,13 +166,13 @@ def _asked(params: AnovaParams) -> tuple[Formula | None, str | None]:
     return formula, written or params.response
 
 
-def _whole(of: Data, formula: Formula | None) -> tuple[tuple[Term, ...], tuple[str, ...]]:
+def _whole_model(of: Data, formula: Formula | None) -> tuple[tuple[Term, ...], tuple[str, ...]]:
     if formula is None:
-        terms, about_terms = model.default_terms(of)
+        terms, notes_on_terms = model.default_terms(of)
     else:
-        terms, about_terms = formula.terms, ()
+        terms, notes_on_terms = formula.terms, ()
     model.check(of, terms)
-    return terms, about_terms
+    return terms, notes_on_terms
 
 
 def _no_factorial(of: Data) -> str:
@@ -193,7 +193,7 @@ def _kept(of: Data, whole: tuple[Term, ...], params: AnovaParams) -> tuple[Term,
         for term in asked - set(known):
             raise TwinbedError(
                 f"--keep: the model has no term {':'.join(sorted(term))}",
-                advice=f"it has {', '.join(term_text(each) for each in whole)}",
+                advice=f"it has {', '.join(term_text(own) for own in whole)}",
             )
         kept = tuple(term for term in whole if frozenset(term) in asked)
         model.check(of, kept)
@@ -205,8 +205,8 @@ def _kept(of: Data, whole: tuple[Term, ...], params: AnovaParams) -> tuple[Term,
 def _above(of: Data, terms: tuple[Term, ...], kind: str, least: float) -> tuple[Term, ...]:
     """Return the terms of at least this share of the variation, and those that they contain."""
     squares = anova.sums_of_squares(of.of, [of.positions(term) for term in terms], kind)
-    large = [term for term, each in zip(terms, squares, strict=True) if each / of.of.total >= least]
-    kept = tuple(term for term in terms if any(set(term) <= set(each) for each in large))
+    large = [term for term, square in zip(terms, squares, strict=True) if square / of.of.total >= least]
+    kept = tuple(term for term in terms if any(set(term) <= set(other) for other in large))
     if not kept:
         raise TwinbedError(f"no term explains {least * 100:g} % of the variation", advice="give a smaller --drop-below")
     return kept

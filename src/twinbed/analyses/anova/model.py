@@ -60,9 +60,9 @@ def parse(text: str) -> Formula:
     except FormulaError as error:
         raise TwinbedError(error.message, advice=error.advice or "such as testbed * payload, or a + b + a:b") from error
     places: dict[str, int] = {}
-    for each in sorted(itertools.chain(*terms), key=lambda factor: factor.position):
-        places.setdefault(each.names[0], each.position)
-    ordered = [tuple(sorted((each.names[0] for each in term), key=places.__getitem__)) for term in sorted(terms, key=len)]
+    for occurrence in sorted(itertools.chain(*terms), key=lambda factor: factor.position):
+        places.setdefault(occurrence.names[0], occurrence.position)
+    ordered = [tuple(sorted((factor.names[0] for factor in term), key=places.__getitem__)) for term in sorted(terms, key=len)]
     return Formula(response.names[0] if response else None, bool(response and response.function == "log"), tuple(ordered))
 
 
@@ -243,11 +243,11 @@ def check(of: Data, terms: Sequence[Term]) -> None:
     try:
         anova.fit(of.of, [of.positions(term) for term in terms])
     except Aliased as alias:
-        one = term_text(of.term(alias.term))
+        own = term_text(of.term(alias.term))
         others = " and ".join(term_text(of.term(other)) for other in alias.others) or "the mean"
         raise TwinbedError(
-            f"{one} and {others} cannot be separated: they always change together (they are collinear)",
-            advice=f"omit {one}, or vary it independently of {others}",
+            f"{own} and {others} cannot be separated: they always change together (they are collinear)",
+            advice=f"omit {own}, or vary it independently of {others}",
         ) from alias
 
 

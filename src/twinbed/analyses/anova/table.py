@@ -97,11 +97,11 @@ def signs(of: Data, confidence: float) -> Iterator[SignEffect]:
     """Yield the sign table of a 2^k r design; nothing for other designs."""
     if not anova.is_factorial(of.of):
         return
-    for each in anova.sign_effects(of.of, confidence):
-        half = each.half_width
-        bounds = Interval(each.effect - half, each.effect + half, confidence) if half else None
-        share = each.sum_of_squares / of.of.total
-        yield SignEffect(of.term(each.term), each.effect, each.sum_of_squares, share, bounds)
+    for effect in anova.sign_effects(of.of, confidence):
+        half = effect.half_width
+        bounds = Interval(effect.effect - half, effect.effect + half, confidence) if half else None
+        share = effect.sum_of_squares / of.of.total
+        yield SignEffect(of.term(effect.term), effect.effect, effect.sum_of_squares, share, bounds)
 
 
 def truncation(of: Data, whole: Sequence[Term], kept: Sequence[Term]) -> Truncation | None:

@@ -30,7 +30,7 @@ MOST_POINTS = 300
 """Residuals in a figure of a report, so that a page of many runs stays light."""
 MOST_OPEN = 21
 """A page folds tables of differences with more rows."""
-COMPONENT = Column("component", "component", value=lambda each: term_text(each.term))
+COMPONENT = Column("component", "component", value=lambda line: term_text(line.term))
 STATISTIC = Column("statistic", "statistic", format=lambda value: figure(value, 5) or "")
 P = Column("p", "p", format=lambda value: probability(value) or "")
 INTRODUCTION = (
@@ -56,12 +56,12 @@ def lede(anova: Anova) -> str:
     return f"{first} of the variation of {of}{title(anova)}{rest}."
 
 
-def about(anova: Anova) -> str:
+def design_text(anova: Anova) -> str:
     """Return the number of values, cells and levels in one line."""
     factors = ", ".join(f"{name} ({len(levels)} levels)" for name, levels in anova.factors.items())
-    each = "balanced" if anova.balanced else "not balanced"
+    balance = "balanced" if anova.balanced else "not balanced"
     kind = "" if anova.balanced or len(anova.factors) == 1 else f"; sums of squares of type {anova.kind}"
-    return f"n = {anova.n} in {anova.cells} cells, {each}; {factors}{kind}"
+    return f"n = {anova.n} in {anova.cells} cells, {balance}; {factors}{kind}"
 
 
 def section(anova: Anova) -> Section:
@@ -70,26 +70,26 @@ def section(anova: Anova) -> Section:
         f"anova-{anova.response}",
         heading(f"analysis of variance: {title(anova)}"),
         lede(anova),
-        (about(anova), variance_table(anova), anova.notes, *_model_tables(anova), *details(anova), *_programs(anova)),
+        (design_text(anova), variance_table(anova), anova.notes, *_model_tables(anova), *details(anova), *_programs(anova)),
     )
 
 
 def explained(anovas: Sequence[Anova | Unexplained]) -> Section:
     """Return the section of a report: the answer of the first metric, the table of each, and all details of the first."""
-    drawn = next((each for each in anovas if isinstance(each, Anova)), None)
-    items: list[Item] = [INTRODUCTION, *(_explained(each, each is drawn) for each in anovas)]
+    drawn = next((analysis for analysis in anovas if isinstance(analysis, Anova)), None)
+    items: list[Item] = [INTRODUCTION, *(_explained(analysis, analysis is drawn) for analysis in anovas)]
     if drawn:
         folded = (Section("", table.title, items=(table,), folded=True) for table in _model_tables(drawn) if table.records)
-        items += [*folded, *(replace(one, folded=True) for one in details(drawn, MOST_BARS, MOST_POINTS))]
+        items += [*folded, *(replace(part, folded=True) for part in details(drawn, MOST_BARS, MOST_POINTS))]
     sentence = lede(drawn) if drawn else "No metric's variance can be analysed."
     return Section("explained", "Which factors matter", sentence, items)
 
 
-def _explained(each: Anova | Unexplained, is_said: bool) -> Section:
-    key = f"anova-{each.response}"
-    if isinstance(each, Unexplained):
-        return Section(key, heading(metric_name(each.response)), f"Cannot analyse its variance: {each.reason}.")
-    return Section(key, heading(title(each)), "" if is_said else lede(each), (variance_table(each), each.notes))
+def _explained(analysis: Anova | Unexplained, is_said: bool) -> Section:
+    key = f"anova-{analysis.response}"
+    if isinstance(analysis, Unexplained):
+        return Section(key, heading(metric_name(analysis.response)), f"Cannot analyse its variance: {analysis.reason}.")
+    return Section(key, heading(title(analysis)), "" if is_said else lede(analysis), (variance_table(analysis), analysis.notes))
 
 
 def _model_tables(anova: Anova) -> list[Table]:
@@ -101,10 +101,10 @@ def _model_tables(anova: Anova) -> list[Table]:
 def details(anova: Anova, most_bars: int = draw.MOST_BARS, most_points: int = diagnostics.MOST_POINTS) -> list[Section]:
     """Return the sections after the table, with limits on the marks of a figure."""
     means: list[Item] = [means_table(anova), *draw.effects(anova, most_bars), *draw.interactions(anova)]
-    kinds = dict.fromkeys((each.factor, each.neighbours) for each in anova.differences)
+    kinds = dict.fromkeys((difference.factor, difference.neighbours) for difference in anova.differences)
     differences: list[Item] = []
     for kind in kinds:
-        of = [each for each in anova.differences if (each.factor, each.neighbours) == kind]
+        of = [difference for difference in anova.differences if (difference.factor, difference.neighbours) == kind]
         table = difference_table(anova, of)
         fold = Section("", f"All {len(of)} differences", items=(table,), folded=True)
         differences += [fold if len(of) > MOST_OPEN else table, draw.differences(anova, of, most_bars)]
@@ -125,8 +125,8 @@ def _programs(anova: Anova) -> Iterator[Table]:
         ("mean", anova.mean_squares, None, 1),
         ("responses", anova.squares, None, anova.n),
     )
-    terms = (*((term_text(each.term), each) for each in anova.lines), ("errors", anova.errors))
-    rows = [(name, *(getattr(each, one) for one in of_line)) for name, each in terms]
+    terms = (*((term_text(component.term), component) for component in anova.lines), ("errors", anova.errors))
+    rows = [(name, *(getattr(component, fact) for fact in of_line)) for name, component in terms]
     rows += [(*total, None, None, None, None) for total in totals]
     level = Column("level", value=_level)
     error, low, high = Column("standard_error"), Column("low", value="interval.low"), Column("high", value="interval.high")
@@ -138,13 +138,13 @@ def _programs(anova: Anova) -> Iterator[Table]:
         (replace(COMPONENT, head=""), level, Column("effect", value="estimate"), error, low, high),
         anova.effects,
     )
-    of_mean = Column("component", value=lambda each: term_text(each.factors))
+    of_mean = Column("component", value=lambda mean: term_text(mean.factors))
     means = (*anova.means, *anova.cell_means)
     yield Table("means", "", "", (of_mean, level, Column("n"), Column("mean"), low, high), means)
     columns = (
         Column("factor"),
-        Column("first", value=lambda each: level_text(each.first)),
-        Column("second", value=lambda each: level_text(each.second)),
+        Column("first", value=lambda difference: level_text(difference.first)),
+        Column("second", value=lambda difference: level_text(difference.second)),
         Column("neighbours"),
         Column("difference", value="estimate"),
         *(error, low, high, Column("p")),
@@ -154,10 +154,10 @@ def _programs(anova: Anova) -> Iterator[Table]:
         Column("method"),
     )
     yield Table("differences", "", "", columns, anova.differences)
-    yield plain("residuals", [asdict(each) for each in anova.residuals])
+    yield plain("residuals", [asdict(residual) for residual in anova.residuals])
 
 
-def about_programs(anova: Anova) -> dict[str, Json]:
+def facts_for_programs(anova: Anova) -> dict[str, Json]:
     """Return the fields of JSON besides the tables."""
     cost = anova.truncation
     truncation: Json = None
@@ -181,8 +181,8 @@ def about_programs(anova: Anova) -> dict[str, Json]:
     }
 
 
-def _level(each: Effect | Mean) -> str:
-    return ":".join(map(level_text, each.levels))
+def _level(estimate: Effect | Mean) -> str:
+    return ":".join(map(level_text, estimate.levels))
 
 
 def variance_table(anova: Anova) -> Table:
@@ -222,7 +222,9 @@ def sign_table(anova: Anova) -> Table:
         Column("share", "of variation", format=lambda part: percent(part) or ""),
         *(Column("low", value="interval.low"), Column("high", value="interval.high")),
         Column(
-            head=share(anova.confidence) + " interval", format="s", value=lambda each: _interval(each.interval, scale.factor)
+            head=share(anova.confidence) + " interval",
+            format="s",
+            value=lambda effect: _interval(effect.interval, scale.factor),
         ),
     )
     return Table("signs", heading(design), caption, columns, anova.signs)
@@ -239,13 +241,13 @@ def _exponential(interval: Interval | None) -> Interval | None:
 def means_table(anova: Anova) -> Table:
     """Return every level of every factor with its mean and effect."""
     scale = unit_of(anova)
-    effects = {(each.term, each.levels): each for each in anova.effects}
+    effects = {(own.term, own.levels): own for own in anova.effects}
     confidence = share(anova.confidence)
     of = f" [{scale.unit}]" if scale.unit else ""
     mean = "geometric mean" if anova.logarithm else "mean"
     effect = "factor" if anova.logarithm else "effect"
     heads = ("factor", "level", "n", mean + of, f"{confidence} interval", effect, f"{confidence} interval of the {effect}")
-    rows = tuple(_mean(anova, each, effects.get((each.factors, each.levels)), scale) for each in anova.means)
+    rows = tuple(_mean(anova, own, effects.get((own.factors, own.levels)), scale) for own in anova.means)
     effect_is = "Factor: the level's mean divided by" if anova.logarithm else "Effect: the level's mean less"
     caption = f"{effect_is} the mean of all"
     if len(anova.factors) > 1:
@@ -255,14 +257,14 @@ def means_table(anova: Anova) -> Table:
     return readable("means", "Means and effects", f"{caption}.", heads, rows, texts=2)
 
 
-def _mean(anova: Anova, each: Mean, effect: Effect | None, scale: UnitScale) -> tuple[str | None, ...]:
-    where = (each.factors[0], level_text(each.levels[0]), str(each.n))
+def _mean(anova: Anova, mean: Mean, effect: Effect | None, scale: UnitScale) -> tuple[str | None, ...]:
+    where = (mean.factors[0], level_text(mean.levels[0]), str(mean.n))
     if anova.logarithm:
-        middle = (figure(math.exp(each.mean) / scale.factor, 5), _interval(_exponential(each.interval), scale.factor))
+        middle = (figure(math.exp(mean.mean) / scale.factor, 5), _interval(_exponential(mean.interval), scale.factor))
         if effect is None:
             return *where, *middle, None, None
         return *where, *middle, figure(math.exp(effect.estimate), 4), _interval(_exponential(effect.interval))
-    middle = (figure(each.mean / scale.factor, 5), _interval(each.interval, scale.factor))
+    middle = (figure(mean.mean / scale.factor, 5), _interval(mean.interval, scale.factor))
     if effect is None:
         return *where, *middle, None, None
     return *where, *middle, figure(effect.estimate / scale.factor, 4), _interval(effect.interval, scale.factor)
@@ -274,7 +276,7 @@ def difference_table(anova: Anova, of: Sequence[Difference]) -> Table:
     confidence = share(anova.confidence)
     what = "ratio" if anova.logarithm else "difference"
     kind = f"neighbours of {of[0].factor}" if of[0].neighbours else f"all pairs of {of[0].factor}"
-    rows = [_difference(anova, each, scale) for each in of]
+    rows = [_difference(anova, difference, scale) for difference in of]
     unit = f" [{scale.unit}]" if scale.unit else ""
     heads = (of[0].factor, what + unit, f"{confidence} interval", "p", f"all together ({of[0].method})", "p together")
     sign = "divided by" if anova.logarithm else "less"
@@ -282,23 +284,30 @@ def difference_table(anova: Anova, of: Sequence[Difference]) -> Table:
     return readable("differences", f"{heading(what)}s of {kind}", caption, heads, tuple(rows))
 
 
-def _difference(anova: Anova, each: Difference, scale: UnitScale) -> tuple[str | None, ...]:
-    pair = pair_text(each)
+def _difference(anova: Anova, difference: Difference, scale: UnitScale) -> tuple[str | None, ...]:
+    pair = pair_text(difference)
     if anova.logarithm:
-        own, together = _interval(_exponential(each.interval)), _interval(_exponential(each.simultaneous))
-        return pair, figure(math.exp(each.estimate), 4), own, probability(each.p), together, probability(each.p_simultaneous)
-    own, together = _interval(each.interval, scale.factor), _interval(each.simultaneous, scale.factor)
-    middle = figure(each.estimate / scale.factor, 4)
-    return pair, middle, own, probability(each.p), together, probability(each.p_simultaneous)
+        own, together = _interval(_exponential(difference.interval)), _interval(_exponential(difference.simultaneous))
+        return (
+            pair,
+            figure(math.exp(difference.estimate), 4),
+            own,
+            probability(difference.p),
+            together,
+            probability(difference.p_simultaneous),
+        )
+    own, together = _interval(difference.interval, scale.factor), _interval(difference.simultaneous, scale.factor)
+    middle = figure(difference.estimate / scale.factor, 4)
+    return pair, middle, own, probability(difference.p), together, probability(difference.p_simultaneous)
 
 
 def assumption_table(anova: Anova) -> Table:
     """Return the tests of the errors."""
     answers = {True: "holds", False: "FAILS", None: "not tested"}
-    because = [Column(head="because", value="reason")] if any(each.reason for each in anova.checks) else []
+    because = [Column(head="because", value="reason")] if any(check.reason for check in anova.checks) else []
     columns = (
         *(Column("assumption", "assumption"), Column("test", "test")),
-        *(Column(head="result", value=lambda each: answers[each.holds]), *because),
+        *(Column(head="result", value=lambda check: answers[check.holds]), *because),
         *(STATISTIC, P, Column("holds"), Column("reason")),
     )
     return Table("assumptions", "Assumptions", "", columns, anova.checks)
@@ -308,9 +317,13 @@ def alternative_table(anova: Anova) -> Table:
     """Return tests that do not need the failed assumptions."""
     columns = (
         *(COMPONENT, Column("test", "test"), Column("instead_of", "does not need"), STATISTIC),
-        Column("df", value=lambda each: each.freedom[0] if each.freedom else None),
-        Column("df_errors", value=lambda each: each.freedom[1] if len(each.freedom) > 1 else None),
-        Column(head="df", format="s", value=lambda each: ", ".join(figure(freedom, 4) or "" for freedom in each.freedom)),
+        Column("df", value=lambda alternative: alternative.freedom[0] if alternative.freedom else None),
+        Column("df_errors", value=lambda alternative: alternative.freedom[1] if len(alternative.freedom) > 1 else None),
+        Column(
+            head="df",
+            format="s",
+            value=lambda alternative: ", ".join(figure(freedom, 4) or "" for freedom in alternative.freedom),
+        ),
         P,
     )
     return Table("alternatives", "Tests for failed assumptions", "", columns, anova.alternatives)

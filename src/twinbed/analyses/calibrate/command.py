@@ -52,19 +52,19 @@ def command(
     from twinbed.render.sections import lines
 
     tables = inputs.tables(results)
-    found = analysis.run(tables, params)
+    calibrations = analysis.run(tables, params)
     page = output is not None and SUFFIXES.get(output.suffix.lower()) == "html"
-    saved = None if page else _save(found, results, output)
-    text = list(lines(analysis.section(found)))
+    saved = None if page else _save(calibrations, results, output)
+    text = list(lines(analysis.section(calibrations)))
     if steps is not None:
-        text += _next(tables, found, steps, until, study)
+        text += _next(tables, calibrations, steps, until, study)
     elif saved is not None:
-        text += ["", f"Written: {saved}. Next: twinbed predict {saved} {example(found)}"]
-    write(analysis, found, results, style or ("html" if page else None), table, iter(text), output if page else None)
+        text += ["", f"Written: {saved}. Next: twinbed predict {saved} {example(calibrations)}"]
+    write(analysis, calibrations, results, style or ("html" if page else None), table, iter(text), output if page else None)
     return codes.DONE
 
 
-def _save(found: Calibrations, results: Path, output: Path | None) -> Path:
+def _save(calibrations: Calibrations, results: Path, output: Path | None) -> Path:
     from twinbed.analyses.calibrate.saved import file_name, to_json
     from twinbed.observations.predictable import FOLDER
     from twinbed.render.output import write as write_file
@@ -72,20 +72,20 @@ def _save(found: Calibrations, results: Path, output: Path | None) -> Path:
 
     if output is None and not results.is_dir():
         raise TwinbedError(f"{results} is no folder to keep the calibration in", advice="name a file: -o FILE")
-    file = output or results / FOLDER / file_name(found)
+    file = output or results / FOLDER / file_name(calibrations)
     try:
         if output is None:
             Tree(results).make(FOLDER)
-            Tree(results).write(f"{FOLDER}/{file.name}", to_json(found))
+            Tree(results).write(f"{FOLDER}/{file.name}", to_json(calibrations))
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_file(to_json(found), file)
+            write_file(to_json(calibrations), file)
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="name another file: -o FILE") from error
     return file
 
 
-def _next(tables: Tables, found: Calibrations, steps: int, until: str | None, study: Path) -> Iterator[str]:
+def _next(tables: Tables, calibrations: Calibrations, steps: int, until: str | None, study: Path) -> Iterator[str]:
     from twinbed.analyses.calibrate.next_runs import next_runs, study_text
     from twinbed.analyses.calibrate.words import next_sentences
     from twinbed.model.units import QuantityError, parse_share
@@ -95,7 +95,7 @@ def _next(tables: Tables, found: Calibrations, steps: int, until: str | None, st
         share = 0.0 if until is None else parse_share(until)
     except QuantityError as error:
         raise TwinbedError(f"--until: {until} {error.message}", advice=error.allowed) from error
-    chosen = next_runs(tables, found, found.each[0], steps, share)
+    chosen = next_runs(tables, calibrations, calibrations.responses[0], steps, share)
     if chosen.levels:
-        write_file(study_text(tables, found, chosen), study)
-    yield from next_sentences(tables, found, chosen, study)
+        write_file(study_text(tables, calibrations, chosen), study)
+    yield from next_sentences(tables, calibrations, chosen, study)

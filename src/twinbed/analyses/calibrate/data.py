@@ -96,32 +96,34 @@ def runs_of(frame: Frame, testbed: str, factors: Sequence[str]) -> Runs:
     columns = {name: own.columns[name] for name in factors}
     block = own.columns["block"]
     return Runs(
-        {name: [each.levels[code] for code in each.codes] for name, each in columns.items()},
+        {name: [column.levels[code] for code in column.codes] for name, column in columns.items()},
         [int(str(block.levels[code])) for code in block.codes],
         [float(value) for value in own.y],
     )
 
 
-def inputs_of(cheap: Runs, dear: Runs) -> Sequence[Input]:
+def inputs_of(cheap: Runs, expensive: Runs) -> Sequence[Input]:
     """Return the factors whose levels are all numbers or quantities of one unit, and vary."""
-    return [each for name in cheap.levels if (each := _input(name, [*cheap.levels[name], *dear.levels[name]])) is not None]
+    return [
+        factor for name in cheap.levels if (factor := _input(name, [*cheap.levels[name], *expensive.levels[name]])) is not None
+    ]
 
 
-def others(cheap: Runs, dear: Runs, inputs: Sequence[Input]) -> Iterator[Mapping[str, Level]]:
+def others(cheap: Runs, expensive: Runs, inputs: Sequence[Input]) -> Iterator[Mapping[str, Level]]:
     """Yield the combinations of other factors' levels that both testbeds have."""
-    names = [name for name in cheap.levels if name not in {each.name for each in inputs}]
-    here, there = (
-        dict.fromkeys(tuple(runs.levels[name][at] for name in names) for at in range(len(runs))) for runs in (cheap, dear)
+    names = [name for name in cheap.levels if name not in {factor.name for factor in inputs}]
+    cheap_levels, expensive_levels = (
+        dict.fromkeys(tuple(runs.levels[name][at] for name in names) for at in range(len(runs))) for runs in (cheap, expensive)
     )
-    for levels in here:
-        if levels in there:
+    for levels in cheap_levels:
+        if levels in expensive_levels:
             yield dict(zip(names, levels, strict=True))
 
 
 def _input(name: str, levels: Sequence[Level]) -> Input | None:
     known = magnitudes(levels)
-    found = {each for each in known if each is not None}
-    units, numbers = {unit for unit, _ in found}, [number for _, number in found]
+    quantities = {quantity for quantity in known if quantity is not None}
+    units, numbers = {unit for unit, _ in quantities}, [number for _, number in quantities]
     if None in known or len(units) != 1 or len(numbers) < 2:
         return None
     unit, low, high = units.pop(), min(numbers), max(numbers)
@@ -138,10 +140,10 @@ def limit(tables: Tables, testbed: str, response: str, runs: Runs) -> float | No
     metric, *where = response.split("@")
     if metric != GOODPUT:
         return None
-    found = [list(_carried(each, bool(where))) for each in tables.records if each.settings["testbed"]["name"] == testbed]
-    if not found or not all(found):
+    rates = [list(_carried(record, bool(where))) for record in tables.records if record.settings["testbed"]["name"] == testbed]
+    if not rates or not all(rates):
         return None
-    most = max(each for own in found for each in own)
+    most = max(rate for own in rates for rate in own)
     return None if max(runs.values, default=0.0) > most * ROUNDED else most
 
 
@@ -179,27 +181,30 @@ def passport(tables: Tables, testbed: str) -> Passport:
     """Return ``client: kernel`` -> its values over all runs of a testbed, for recorded facts."""
     runs = {record.id for record in tables.records if record.settings["testbed"]["name"] == testbed}
     table = tables.table("facts")
-    found: dict[str, set[str]] = {}
+    facts: dict[str, set[str]] = {}
     if table.num_rows:
         rows = zip(*(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True)
         for run, place, fact, value in rows:
             if run in runs and fact in FACTS and place != MACHINE and value not in _UNKNOWN:
-                found.setdefault(f"{_NUMBER.sub('', place)}: {fact}", set()).add(str(value))
-    return {name: sorted(values) for name, values in sorted(found.items())}
+                facts.setdefault(f"{_NUMBER.sub('', place)}: {fact}", set()).add(str(value))
+    return {name: sorted(values) for name, values in sorted(facts.items())}
 
 
-def differences(one: Passport, other: Passport) -> Iterator[str]:
+def differences(before: Passport, now: Passport) -> Iterator[str]:
     """Yield the facts that both recorded and that differ."""
-    for name in one.keys() & other.keys():
-        if list(one[name]) != list(other[name]):
-            yield f"{name} is {', '.join(other[name])}, was {', '.join(one[name])}"
+    for name in before.keys() & now.keys():
+        if list(before[name]) != list(now[name]):
+            yield f"{name} is {', '.join(now[name])}, was {', '.join(before[name])}"
 
 
-def objections(cautions: Sequence[Caution], cheap: str, dear: str) -> Mapping[Kind, str]:
+def objections(cautions: Sequence[Caution], cheap: str, expensive: str) -> Mapping[Kind, str]:
     """Return the disqualifying cautions on either testbed. An emulated CPU does not disqualify if both testbeds have one."""
-    found: dict[Kind, str] = {}
-    of = {kind: [each for each in cautions if each.kind is kind and each.subject in (cheap, dear)] for kind in DISQUALIFYING}
+    texts: dict[Kind, str] = {}
+    of = {
+        kind: [caution for caution in cautions if caution.kind is kind and caution.subject in (cheap, expensive)]
+        for kind in DISQUALIFYING
+    }
     for kind, those in of.items():
-        if those and not (kind is Kind.SOFTWARE_CPU and {each.subject for each in those} == {cheap, dear}):
-            found[kind] = "; ".join(f"{each.subject}: {each.detail or kind.meaning}" for each in those)
-    return found
+        if those and not (kind is Kind.SOFTWARE_CPU and {caution.subject for caution in those} == {cheap, expensive}):
+            texts[kind] = "; ".join(f"{caution.subject}: {caution.detail or kind.meaning}" for caution in those)
+    return texts

@@ -28,21 +28,21 @@ Kind = Mapping[str, Level]
 """The levels of all other factors."""
 
 
-def figures(found: Calibrations, each: Calibrated) -> Iterator[Figure]:
+def figures(calibrations: Calibrations, calibrated: Calibrated) -> Iterator[Figure]:
     """Yield the ratio, the curves of each kind that the expensive testbed was measured at, and the left-out cells."""
-    by, cells = each.fitted.by, each.fitted.dear_cells
+    by, cells = calibrated.fitted.by, calibrated.fitted.expensive_cells
     kinds = [dict(kind) for kind in dict.fromkeys(tuple((n, v) for n, v in cell.items() if n != by) for cell in cells)]
-    text = f"The ratio of {found.dear} to {found.cheap}, with the interval of the process."
-    yield Figure(text, text, lambda: _ratios(found, each, kinds[:MOST_LINES]), caption=text)
+    text = f"The ratio of {calibrations.expensive} to {calibrations.cheap}, with the interval of the process."
+    yield Figure(text, text, lambda: _ratios(calibrations, calibrated, kinds[:MOST_LINES]), caption=text)
     for kind in kinds[:MOST_FIGURES]:
         text = (
-            f"{heading(each.title)}{at_cell(kind)}: both testbeds, and the prediction for {found.dear} with its interval. "
-            "Shaded: the range of predictions."
+            f"{heading(calibrated.title)}{at_cell(kind)}: both testbeds, and the prediction for {calibrations.expensive} "
+            "with its interval. Shaded: the range of predictions."
         )
-        yield Figure(f"{text} The table has the numbers.", spec=partial(_curves, found, each, kind), caption=text)
-    if each.inside:
+        yield Figure(f"{text} The table has the numbers.", spec=partial(_curves, calibrations, calibrated, kind), caption=text)
+    if calibrated.inside:
         text = f"Every {by} left out once: the measurement less the prediction from all others, with the interval."
-        yield Figure(text, text, lambda: _left_out(each), caption=text)
+        yield Figure(text, text, lambda: _left_out(calibrated), caption=text)
 
 
 def named(scale: UnitScale) -> str:
@@ -50,39 +50,39 @@ def named(scale: UnitScale) -> str:
     return "" if scale.unit in ("1", "/s") else scale.unit
 
 
-def _between(each: Calibrated, kind: Kind) -> tuple[Sequence[float], NDArray[np.float64]]:
+def _between(calibrated: Calibrated, kind: Kind) -> tuple[Sequence[float], NDArray[np.float64]]:
     """Return numbers of the factor over the range measured on the expensive testbed, and their scaled places."""
-    fitted = each.fitted
-    one = fitted.inputs[fitted.group]
-    own = [cell[fitted.by] for cell in fitted.dear_cells]
-    scaled = np.linspace(min(map(one.scaled, own)), max(map(one.scaled, own)), STEPS)
+    fitted = calibrated.fitted
+    factor = fitted.inputs[fitted.group]
+    own = [cell[fitted.by] for cell in fitted.expensive_cells]
+    scaled = np.linspace(min(map(factor.scaled, own)), max(map(factor.scaled, own)), STEPS)
     places = np.repeat(fitted.places([{**kind, fitted.by: own[0]}]), STEPS, axis=0)
     places[:, fitted.group] = scaled
-    return [one.number(at) for at in scaled], places
+    return [factor.number(at) for at in scaled], places
 
 
-def _curves(found: Calibrations, each: Calibrated, kind: Kind) -> Spec:
+def _curves(calibrations: Calibrations, calibrated: Calibrated, kind: Kind) -> Spec:
     """Return one panel: the cells of both testbeds, and the predicted band."""
-    scale, by = each.scale, each.fitted.by
-    at, places = _between(each, kind)
-    drawn = each.places([{**kind, by: number} for number in at], each.fitted.calibration.predict(places))
-    cells = [place for place in each.cells if all(place.levels[name] == level for name, level in kind.items())]
-    x = _axis(each, [_number(each, place.levels) for place in cells])
-    series = [found.cheap, f"{found.dear}, measured", f"{found.dear}, predicted"]
+    scale, by = calibrated.scale, calibrated.fitted.by
+    at, places = _between(calibrated, kind)
+    drawn = calibrated.places([{**kind, by: number} for number in at], calibrated.fitted.calibration.predict(places))
+    cells = [place for place in calibrated.cells if all(place.levels[name] == level for name, level in kind.items())]
+    x = _axis(calibrated, [_number(calibrated, place.levels) for place in cells])
+    series = [calibrations.cheap, f"{calibrations.expensive}, measured", f"{calibrations.expensive}, predicted"]
     band: list[Spec] = [
         {"x": number, "low": place.low / scale.factor, "high": place.high / scale.factor, "value": place.value / scale.factor}
         | {"series": series[2]}
         for number, place in zip(at, drawn, strict=True)
         if place.low is not None and place.high is not None and place.value is not None
     ]
-    points = [_point(each, place, place.cheap, series[0]) for place in cells if place.cheap is not None]
-    points += [_point(each, place, place.dear, series[1]) for place in cells if place.dear is not None]
+    points = [_point(calibrated, place, place.cheap, series[0]) for place in cells if place.cheap is not None]
+    points += [_point(calibrated, place, place.expensive, series[1]) for place in cells if place.expensive is not None]
     positive = [row["value"] for row in (*points, *band)] + [row["low"] for row in band]
-    title = each.title + (f" [{named(scale)}]" if named(scale) else "")
+    title = calibrated.title + (f" [{named(scale)}]" if named(scale) else "")
     log = {"type": "log"} if max(positive) / min(positive) > 20 else {"zero": True}
     y = axis("value", title, log, format=",.6~g", titlePadding=8, tickCount=4)
     colour = _colour(series, (MUTED, DIFFERENT, INK))
-    range_ = [{"x": at[0], "to": at[-1]}] if each.fitted.inputs[each.fitted.group].span else []
+    range_ = [{"x": at[0], "to": at[-1]}] if calibrated.fitted.inputs[calibrated.fitted.group].span else []
     place = {"x": x, "y": y, "color": colour}
     return _panel(
         layer(range_, "rect", {"x": x, "x2": {"field": "to"}}, color=BAND, opacity=0.5, aria=False),
@@ -93,21 +93,23 @@ def _curves(found: Calibrations, each: Calibrated, kind: Kind) -> Spec:
     )
 
 
-def _ratios(found: Calibrations, each: Calibrated, shown: Sequence[Kind]) -> Spec:
+def _ratios(calibrations: Calibrations, calibrated: Calibrated, shown: Sequence[Kind]) -> Spec:
     """Return the predicted ratio of the expensive testbed to the cheap one, a line with its band for each kind."""
-    one = each.fitted.inputs[each.fitted.group]
+    factor = calibrated.fitted.inputs[calibrated.fitted.group]
     names = [cell_title(kind) if kind else "all" for kind in shown]
     rows: list[Spec] = []
     for kind, name in zip(shown, names, strict=True):
-        drawn, places = _between(each, kind)
-        of = each.fitted.calibration.predict(places)
+        drawn, places = _between(calibrated, kind)
+        of = calibrated.fitted.calibration.predict(places)
         for at, number in enumerate(drawn):
             if not of.refused[at]:
                 ends = (of.difference, of.difference_low, of.difference_high)
                 value, low, high = (math.exp(float(end[at])) for end in ends)
                 rows.append({"x": number, "value": value, "low": low, "high": high, "series": name})
-    x = _axis(each, [one.number(one.scaled(cell[one.name])) for cell in each.fitted.cheap_cells])
-    y = axis("value", f"{found.dear} / {found.cheap}", {"zero": False}, format="~g", titlePadding=8, tickCount=5)
+    x = _axis(calibrated, [factor.number(factor.scaled(cell[factor.name])) for cell in calibrated.fitted.cheap_cells])
+    y = axis(
+        "value", f"{calibrations.expensive} / {calibrations.cheap}", {"zero": False}, format="~g", titlePadding=8, tickCount=5
+    )
     colour = _colour(names, [SERIES[at % len(SERIES)] for at in range(len(names))])
     colour["legend"] = LEGEND if len(names) > 1 else None
     dash = {**colour, "scale": {"domain": names, "range": [DASHES[at % len(DASHES)] for at in range(len(names))]}}
@@ -119,21 +121,21 @@ def _ratios(found: Calibrations, each: Calibrated, shown: Sequence[Kind]) -> Spe
     )
 
 
-def _left_out(each: Calibrated) -> Spec:
+def _left_out(calibrated: Calibrated) -> Spec:
     """Return left-out measurements relative to their predictions, with intervals."""
     series = ["inside the interval", "outside"]
     rows: list[Spec] = [
         {
-            "x": _number(each, one.levels),
-            "value": 100 * (one.measured / one.value - 1),
-            "low": 100 * (one.low / one.value - 1),
-            "high": 100 * (one.high / one.value - 1),
-            "series": series[0] if one.is_held else series[1],
-            "said": f"{cell_title(one.levels)}: measured {one.measured:.4g}, predicted {one.low:.4g} to {one.high:.4g}",
+            "x": _number(calibrated, held.levels),
+            "value": 100 * (held.measured / held.value - 1),
+            "low": 100 * (held.low / held.value - 1),
+            "high": 100 * (held.high / held.value - 1),
+            "series": series[0] if held.is_held else series[1],
+            "said": f"{cell_title(held.levels)}: measured {held.measured:.4g}, predicted {held.low:.4g} to {held.high:.4g}",
         }
-        for one in each.inside
+        for held in calibrated.inside
     ]
-    x, colour = _axis(each, [row["x"] for row in rows]), _colour(series, (EQUIVALENT, DIFFERENT))
+    x, colour = _axis(calibrated, [row["x"] for row in rows]), _colour(series, (EQUIVALENT, DIFFERENT))
     y = axis("value", "measured less predicted (%)", {}, format="~g", titlePadding=8, tickCount=5)
     place = {"x": x, "y": y, "color": colour, "description": {"field": "said"}}
     return _panel(
@@ -157,29 +159,29 @@ def _colour(series: Sequence[str], colours: Sequence[str]) -> Spec:
     return {"field": "series", "type": "nominal", "sort": series, "scale": scale, "legend": LEGEND}
 
 
-def _axis(each: Calibrated, numbers: Sequence[float]) -> Spec:
-    one = each.fitted.inputs[each.fitted.group]
+def _axis(calibrated: Calibrated, numbers: Sequence[float]) -> Spec:
+    factor = calibrated.fitted.inputs[calibrated.fitted.group]
     low, high = min(numbers), max(numbers)
     scale: Spec = {"nice": False, "zero": False, "domain": [low, high]}
     marks: Spec = {"grid": False, "labelOverlap": "greedy"}
-    if one.is_log:
+    if factor.is_log:
         scale = {"type": "log", "base": 2, "nice": False, "domain": [low / 1.1, high * 1.1]}
-        if one.unit == "bytes":
+        if factor.unit == "bytes":
             first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
             ticks = [2**power for power in range(first, last + 1, max(1, (last - first) // 6))]
             texts = ", ".join(f"'{tick}': '{format_size(tick)}'" for tick in ticks)
             marks |= {"values": ticks, "labelExpr": f"({{{texts}}})[format(datum.value, 'd')]"}
         else:
             marks |= {"format": "~s"}
-    return axis("x", one.name, scale, **marks)
+    return axis("x", factor.name, scale, **marks)
 
 
-def _number(each: Calibrated, levels: Mapping[str, Level]) -> float:
-    one = each.fitted.inputs[each.fitted.group]
-    return one.number(one.scaled(levels[one.name]))
+def _number(calibrated: Calibrated, levels: Mapping[str, Level]) -> float:
+    factor = calibrated.fitted.inputs[calibrated.fitted.group]
+    return factor.number(factor.scaled(levels[factor.name]))
 
 
-def _point(each: Calibrated, place: Place, value: float, series: str) -> Spec:
-    shown = value / each.scale.factor
+def _point(calibrated: Calibrated, place: Place, value: float, series: str) -> Spec:
+    shown = value / calibrated.scale.factor
     text = f"{series}, {cell_title(place.levels)}: {shown:.4g}"
-    return {"x": _number(each, place.levels), "value": shown, "series": series, "said": text}
+    return {"x": _number(calibrated, place.levels), "value": shown, "series": series, "said": text}

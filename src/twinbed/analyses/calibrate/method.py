@@ -45,7 +45,7 @@ class CalibrateParams(Placed):
     cheap: str | None = Field(
         default=None, alias="from", description="the cheap testbed. Default: the other one, if there are two"
     )
-    dear: str | None = Field(
+    expensive: str | None = Field(
         default=None, alias="to", description="the expensive testbed to predict. Default: the study's reference"
     )
     responses: tuple[str, ...] = Field(
@@ -83,7 +83,7 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
 
     def run(self, source: Tables, params: CalibrateParams | None = None) -> Calibrations:
         params = params or CalibrateParams()
-        cheap, dear = _testbeds(source, params)
+        cheap, expensive = _testbeds(source, params)
         made: list[Calibrated] = []
         refused: dict[str, TwinbedError] = {}
         frames: list[Frame] = []
@@ -91,15 +91,15 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
         for response, host, direction in given or headline_places(source):
             try:
                 frame = of_tables(source, response, host or None, direction or None)
-                if given or {cheap, dear} <= {*frame.column("testbed").levels}:
-                    made += _each(source, frame, cheap, dear, params)
+                if given or {cheap, expensive} <= {*frame.column("testbed").levels}:
+                    made += _calibrated(source, frame, cheap, expensive, params)
                     frames.append(frame)
             except TwinbedError as error:
-                refused["@".join(each for each in (response, host, direction) if each)] = error
+                refused["@".join(part for part in (response, host, direction) if part)] = error
         if not made or (params.responses and refused):
             raise next(iter(refused.values()), TwinbedError(f"{source.shown} has no headline metric to calibrate"))
         frame = frames[0]
-        against = objections(frame.cautions, cheap, dear)
+        against = objections(frame.cautions, cheap, expensive)
         if refused_by := {kind: detail for kind, detail in against.items() if kind not in params.despite}:
             reasons = "; ".join(f"{kind.meaning} ({detail})" for kind, detail in refused_by.items())
             despite = " ".join(f"--despite {kind.name.lower()}" for kind in refused_by)
@@ -110,13 +110,13 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
         return Calibrations(
             str(source.shown),
             cheap,
-            dear,
+            expensive,
             params.level,
             [kind.name.lower() for kind in against],
-            {name: passport(source, name) for name in (cheap, dear)},
+            {name: passport(source, name) for name in (cheap, expensive)},
             made,
-            digest(source, (cheap, dear)),
-            cautions=[each for each in frame.cautions if each.subject in ("", cheap, dear)],
+            digest(source, (cheap, expensive)),
+            cautions=[caution for caution in frame.cautions if caution.subject in ("", cheap, expensive)],
             left_out={**frame.left_out, **{f"response {name} ({error.message})": 1 for name, error in refused.items()}},
         )
 
@@ -126,36 +126,38 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
 
 def _testbeds(source: Tables, params: CalibrateParams) -> tuple[str, str]:
     names = source.outline.testbeds
-    dear = params.dear or source.outline.reference
-    others = [name for name in names if name != dear]
+    expensive = params.expensive or source.outline.reference
+    others = [name for name in names if name != expensive]
     cheap = params.cheap or (others[0] if len(others) == 1 else None)
-    if dear is None or cheap is None:
+    if expensive is None or cheap is None:
         raise TwinbedError(
             "a calibration needs two testbeds", advice=f"name them: --from A --to B; RESULTS have {', '.join(names)}"
         )
-    for name in (cheap, dear):
+    for name in (cheap, expensive):
         if name not in names:
             raise TwinbedError(f"{source.shown} has no testbed {name!r}", advice=instead(name, names))
-    if cheap == dear:
-        raise TwinbedError(f"{dear} cannot be calibrated to itself", advice=f"choose two of {', '.join(names)}")
-    return cheap, dear
+    if cheap == expensive:
+        raise TwinbedError(f"{expensive} cannot be calibrated to itself", advice=f"choose two of {', '.join(names)}")
+    return cheap, expensive
 
 
-def _each(source: Tables, frame: Frame, cheap: str, dear: str, params: CalibrateParams) -> Iterator[Calibrated]:
+def _calibrated(source: Tables, frame: Frame, cheap: str, expensive: str, params: CalibrateParams) -> Iterator[Calibrated]:
     factors = [name for name in frame.factors if name != "testbed"]
-    one, two = (runs_of(frame, name, factors) for name in (cheap, dear))
-    further = dict(_further(frame, (cheap, dear), factors))
-    inputs = inputs_of(one, two)
-    combinations = list(others(one, two, inputs))
+    cheap_runs, expensive_runs = (runs_of(frame, name, factors) for name in (cheap, expensive))
+    further = dict(_further(frame, (cheap, expensive), factors))
+    inputs = inputs_of(cheap_runs, expensive_runs)
+    combinations = list(others(cheap_runs, expensive_runs, inputs))
     if not combinations:
         raise TwinbedError(
-            f"{cheap} and {dear} share no level of {', '.join(factors)}", advice="measure some levels on both testbeds"
+            f"{cheap} and {expensive} share no level of {', '.join(factors)}", advice="measure some levels on both testbeds"
         )
     for levels in combinations:
-        own, there = one.only(levels), two.only(levels)
-        by, drawn = _drawn(source, dear, [each.name for each in inputs], params.random, there.levels)
-        most = limit(source, dear, frame.response, there)
-        made = fitted(frame.response, frame.unit, levels, own, there, by=by, drawn=drawn, level=params.level, limit=most)
+        of_cheap, of_expensive = cheap_runs.only(levels), expensive_runs.only(levels)
+        by, drawn = _drawn(source, expensive, [factor.name for factor in inputs], params.random, of_expensive.levels)
+        most = limit(source, expensive, frame.response, of_expensive)
+        made = fitted(
+            frame.response, frame.unit, levels, of_cheap, of_expensive, by=by, drawn=drawn, level=params.level, limit=most
+        )
         yield Calibrated(made, {name: runs.only(levels) for name, runs in further.items()})
 
 
@@ -168,20 +170,20 @@ def _further(frame: Frame, not_these: Sequence[str], factors: Sequence[str]) -> 
 
 
 def _drawn(
-    source: Tables, dear: str, inputs: Sequence[str], declared: str | None, levels: Mapping[str, Sequence[Level]]
+    source: Tables, expensive: str, inputs: Sequence[str], declared: str | None, levels: Mapping[str, Sequence[Level]]
 ) -> tuple[str | None, Sequence[Level]]:
     """Return the input whose levels on the expensive testbed were drawn at random, by the study or the user, and its levels."""
     if declared is not None:
         if declared not in inputs:
             raise TwinbedError(f"--random {declared} is no number that varies", advice=instead(declared, inputs))
         return declared, list(dict.fromkeys(levels[declared]))
-    known = source.outline.data.get("drawn", {}).get(dear, {})
+    known = source.outline.data.get("drawn", {}).get(expensive, {})
     own = [(len(known[name]), name) for name in inputs if name in known]
     if not own:
         return None, ()
     name = max(own)[1]
-    there = set(levels[name])
-    return name, [each for each in known[name] if each in there]
+    measured = set(levels[name])
+    return name, [level for level in known[name] if level in measured]
 
 
 analysis = CalibrateAnalysis()

@@ -34,18 +34,19 @@ def next_runs(tables: Tables, calibrations: Calibrations, of: Calibrated, steps:
     """Return what to measure next. ``until``: the half-width, as a share, at which to stop. Raises TwinbedError if everything
     was measured."""
     fitted, made = of.fitted, of.fitted.calibration
-    kinds = list(dict.fromkeys(tuple((n, v) for n, v in each.items() if n != fitted.by) for each in fitted.dear_cells))
-    there = {each[fitted.by] for each in fitted.dear_cells}
+    kinds = list(dict.fromkeys(tuple((n, v) for n, v in cell.items() if n != fitted.by) for cell in fitted.expensive_cells))
+    measured = {cell[fitted.by] for cell in fitted.expensive_cells}
     # Nothing is predicted outside of the measured range, so levels beyond its ends may be the best to measure.
-    candidates = list(dict.fromkeys(each[fitted.by] for each in fitted.cheap_cells if each[fitted.by] not in there))
+    candidates = list(dict.fromkeys(cell[fitted.by] for cell in fitted.cheap_cells if cell[fitted.by] not in measured))
     if not candidates:
         raise TwinbedError(
-            f"every {fitted.by} was measured on {calibrations.dear} already", advice=f"add levels of {fitted.by} to the study"
+            f"every {fitted.by} was measured on {calibrations.expensive} already",
+            advice=f"add levels of {fitted.by} to the study",
         )
     places = [fitted.places([{fitted.by: level, **dict(kind)} for kind in kinds]) for level in candidates]
-    seconds = _seconds(tables, calibrations.dear, fitted)
-    replicates = max(1, round(fmean(made.dear.runs.tolist())))
-    found = course(
+    seconds = _seconds(tables, calibrations.expensive, fitted)
+    replicates = max(1, round(fmean(made.expensive.runs.tolist())))
+    planned = course(
         made,
         places,
         made.cheap.inputs,
@@ -56,10 +57,10 @@ def next_runs(tables: Tables, calibrations: Calibrations, of: Calibrated, steps:
     )
     return Next(
         fitted.by,
-        [candidates[step.candidate] for step in found.steps],
-        [math.expm1(step.half_width) for step in found.steps],
-        math.expm1(found.now),
-        sum(step.seconds for step in found.steps),
+        [candidates[step.candidate] for step in planned.steps],
+        [math.expm1(step.half_width) for step in planned.steps],
+        math.expm1(planned.now),
+        sum(step.seconds for step in planned.steps),
     )
 
 
@@ -68,13 +69,13 @@ class _seconds:
 
     def __init__(self, tables: Tables, testbed: str, fitted: Fitted) -> None:
         own: dict[float, list[float]] = {}
-        one = fitted.inputs[fitted.group]
+        factor = fitted.inputs[fitted.group]
         for record in tables.records:
             if record.settings["testbed"]["name"] == testbed and fitted.by in record.levels:
-                own.setdefault(one.scaled(record.levels[fitted.by]), []).append(sum(record.phases.values()))
+                own.setdefault(factor.scaled(record.levels[fitted.by]), []).append(sum(record.phases.values()))
         self.at = sorted(own)
         self.means = [fmean(own[at]) for at in self.at]
-        self.input = one
+        self.input = factor
 
     def __call__(self, level: Level) -> float:
         return max(float(np.interp(self.input.scaled(level), self.at, self.means)), 1e-3)
@@ -90,11 +91,11 @@ def study_text(tables: Tables, calibrations: Calibrations, chosen: Next) -> str:
     yaml.width = 120
     try:
         study = yaml.load(tables.outline.source)
-        testbed = study["testbeds"][calibrations.dear]
+        testbed = study["testbeds"][calibrations.expensive]
         only = testbed.get("only") or {}
     except (YAMLError, KeyError, TypeError, AttributeError) as error:
         raise TwinbedError(
-            f"{tables.shown} has no study file that names {calibrations.dear}",
+            f"{tables.shown} has no study file that names {calibrations.expensive}",
             advice=f"add these levels to the study by hand: {', '.join(map(str, chosen.levels))}",
         ) from error
     testbed["only"] = {**only, chosen.by: _added(only.get(chosen.by), tables, calibrations, chosen)}
@@ -112,6 +113,6 @@ def _added(before: object, tables: Tables, calibrations: Calibrations, chosen: N
     measured = dict.fromkeys(
         record.levels[chosen.by]
         for record in tables.records
-        if record.settings["testbed"]["name"] == calibrations.dear and chosen.by in record.levels
+        if record.settings["testbed"]["name"] == calibrations.expensive and chosen.by in record.levels
     )
     return [*measured, *levels]

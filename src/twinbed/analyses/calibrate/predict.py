@@ -62,26 +62,26 @@ def command(
     from twinbed.analyses.calibrate import words
     from twinbed.analyses.calibrate.saved import read
 
-    found, remarks = read(calibration)
+    calibrations, remarks = read(calibration)
     asked = _asked(levels)
     if (results is None) == (not asked):
-        raise TwinbedError("predict needs either levels or --with RESULTS", advice=f"such as {words.example(found)}")
+        raise TwinbedError("predict needs either levels or --with RESULTS", advice=f"such as {words.example(calibrations)}")
     wanted: Sequence[Mapping[str, Level]] = [asked]
     cheap: Sequence[float | None] = [None]
     if results is None:
-        each = _of(found, response, asked)
+        calibrated = _covering(calibrations, response, asked)
     else:
-        each, wanted, cheap = _new(inputs, found, results, testbed or found.cheap, response)
-    at = [{name: level for name, level in one.items() if name not in each.fitted.levels} for one in wanted]
-    places = each.predict(at, one_run=one_run)
-    rows = words.predicted(each, places, cheap).rows()
-    lines = [words.belief(found, each), *words.assurance(found, each)]
+        calibrated, wanted, cheap = _new(inputs, calibrations, results, testbed or calibrations.cheap, response)
+    at = [{name: level for name, level in cell.items() if name not in calibrated.fitted.levels} for cell in wanted]
+    places = calibrated.predict(at, one_run=one_run)
+    rows = words.predicted(calibrated, places, cheap).rows()
+    lines = [words.belief(calibrations, calibrated), *words.assurance(calibrations, calibrated)]
     if results is None:
-        lines.insert(0, words.place_sentence(found, each, places[0], one_run=one_run))
+        lines.insert(0, words.place_sentence(calibrations, calibrated, places[0], one_run=one_run))
     else:
         lines += ["", table_text(rows)]
-    lines += [*words.despite(found), *remarks]
-    write_rows({"predictions": rows}, found.cautions, {}, calibration, style, "predictions", iter(lines), output)
+    lines += [*words.despite(calibrations), *remarks]
+    write_rows({"predictions": rows}, calibrations.cautions, {}, calibration, style, "predictions", iter(lines), output)
     return codes.INCONCLUSIVE if all(place.refused for place in places) else codes.DONE
 
 
@@ -105,24 +105,24 @@ def _level(text: str) -> Level:
         return text
 
 
-def _of(found: Calibrations, response: str | None, asked: Mapping[str, Level]) -> Calibrated:
+def _covering(calibrations: Calibrations, response: str | None, asked: Mapping[str, Level]) -> Calibrated:
     from twinbed.analyses.calibrate.words import example
 
-    each = found.of(response, asked)
-    if each is None:
-        names = list(dict.fromkeys(one.response for one in found.each))
+    calibrated = calibrations.of(response, asked)
+    if calibrated is None:
+        names = list(dict.fromkeys(other.response for other in calibrations.responses))
         if response is not None and response not in names:
             raise TwinbedError(f"the calibration has no response {response}", advice=instead(response, names))
-        raise TwinbedError("the calibration does not cover these levels", advice=f"such as {example(found)}")
-    known = {one.name for one in each.fitted.inputs} | each.fitted.levels.keys()
+        raise TwinbedError("the calibration does not cover these levels", advice=f"such as {example(calibrations)}")
+    known = {factor.name for factor in calibrated.fitted.inputs} | calibrated.fitted.levels.keys()
     for name in asked:
         if name not in known:
             raise TwinbedError(f"the calibration has no factor {name}", advice=instead(name, sorted(known)))
-    return each
+    return calibrated
 
 
 def _new(
-    inputs: Inputs, found: Calibrations, results: Path, testbed: str, response: str | None
+    inputs: Inputs, calibrations: Calibrations, results: Path, testbed: str, response: str | None
 ) -> tuple[Calibrated, Sequence[Mapping[str, Level]], Sequence[float | None]]:
     """Return the calibration, the cells of new results, and their means. Raises TwinbedError if their passport differs from the
     calibration's."""
@@ -134,7 +134,7 @@ def _new(
         raise TwinbedError(
             f"{results} has no testbed {testbed!r}", advice=f"give --testbed; {instead(testbed, tables.outline.testbeds)}"
         )
-    if other := list(differences(found.passports[found.cheap], passport(tables, testbed))):
+    if other := list(differences(calibrations.passports[calibrations.cheap], passport(tables, testbed))):
         raise TwinbedError(
             f"{testbed} is not the testbed that was calibrated: {'; '.join(other[:4])}",
             advice="calibrate it again: the old calibration is not valid for it",
@@ -143,21 +143,25 @@ def _new(
     for record in tables.records:
         if record.settings["testbed"]["name"] == testbed:
             cells.setdefault(record.cell, {name: level for name, level in record.levels.items() if name != "testbed"})
-    each = next((one for one in found.each if response in (None, one.response)), None)
-    names = [one.name for one in each.fitted.inputs] if each else []
+    calibrated = next((own for own in calibrations.responses if response in (None, own.response)), None)
+    names = [factor.name for factor in calibrated.fitted.inputs] if calibrated else []
     wanted = list({level_text(str(sorted(of.items(), key=str))): of for of in cells.values()}.values())
-    if each is None or not wanted or any(not of.keys() >= {*names} for of in wanted):
-        raise TwinbedError(f"{results} does not vary {', '.join(names)}", advice=example(found))
-    kept = [of for of in wanted if all(level_text(of.get(name)) == level_text(at) for name, at in each.fitted.levels.items())]
-    means = _means(tables, testbed, each, kept)
-    return each, [{name: of[name] for name in (*each.fitted.levels, *names)} for of in kept], means
+    if calibrated is None or not wanted or any(not of.keys() >= {*names} for of in wanted):
+        raise TwinbedError(f"{results} does not vary {', '.join(names)}", advice=example(calibrations))
+    kept = [
+        of for of in wanted if all(level_text(of.get(name)) == level_text(at) for name, at in calibrated.fitted.levels.items())
+    ]
+    means = _means(tables, testbed, calibrated, kept)
+    return calibrated, [{name: of[name] for name in (*calibrated.fitted.levels, *names)} for of in kept], means
 
 
-def _means(tables: Tables, testbed: str, each: Calibrated, wanted: Sequence[Mapping[str, Level]]) -> Sequence[float | None]:
+def _means(
+    tables: Tables, testbed: str, calibrated: Calibrated, wanted: Sequence[Mapping[str, Level]]
+) -> Sequence[float | None]:
     """Return the geometric mean of each cell's runs; None without runs, or if one is not above 0."""
     from twinbed.observations.frame import of_tables
 
-    frame = of_tables(tables, *each.place).only("testbed", [testbed])
+    frame = of_tables(tables, *calibrated.place).only("testbed", [testbed])
     names = list(wanted[0]) if wanted else []
     values: dict[tuple[Level, ...], list[float]] = {}
     columns = [[frame.column(name).levels[code] for code in frame.column(name).codes] for name in names]

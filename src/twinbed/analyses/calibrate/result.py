@@ -38,7 +38,7 @@ class Place:
     refused: str | None
     cheap: float | None = None
     """The geometric mean of the cheap testbed's runs; None without runs."""
-    dear: float | None = None
+    expensive: float | None = None
     cut_at: float | None = None
     """The most that the link can carry, if the prediction or its interval was above it."""
 
@@ -87,8 +87,8 @@ class Calibrated:
     def place(self) -> tuple[str, str | None, str | None]:
         """Return the metric, its host and its direction, None where it has none."""
         metric, *where = self.response.split("@")
-        direction = next((each for each in where if each in DIRECTIONS), None)
-        return metric, next((each for each in where if each != direction), None), direction
+        direction = next((part for part in where if part in DIRECTIONS), None)
+        return metric, next((part for part in where if part != direction), None), direction
 
     @property
     def title(self) -> str:
@@ -98,7 +98,7 @@ class Calibrated:
 
     @property
     def factors(self) -> Sequence[str]:
-        return [*self.fitted.levels, *(one.name for one in self.fitted.inputs)]
+        return [*self.fitted.levels, *(factor.name for factor in self.fitted.inputs)]
 
     def predict(self, wanted: Sequence[Mapping[str, Level]], *, one_run: bool = False) -> Sequence[Place]:
         """Return the predictions. Raises TwinbedError if a level is missing or no number."""
@@ -112,33 +112,33 @@ class Calibrated:
         """Return the cells of the cheap testbed."""
         fitted, made = self.fitted, self.fitted.calibration
         # Match cells by scaled levels: a level may be written in several ways.
-        dear, here = (map(tuple, np.round(of.inputs, 9).tolist()) for of in (made.dear, made.cheap))
-        measured = dict(zip(dear, np.exp(made.dear.means).tolist(), strict=True))
+        expensive, cheap_places = (map(tuple, np.round(of.inputs, 9).tolist()) for of in (made.expensive, made.cheap))
+        measured = dict(zip(expensive, np.exp(made.expensive.means).tolist(), strict=True))
         predicted = self.predict(fitted.cheap_cells)
         return [
-            replace(each, cheap=math.exp(mean), dear=measured.get(place))
-            for each, place, mean in zip(predicted, here, made.cheap.means, strict=True)
+            replace(cell, cheap=math.exp(mean), expensive=measured.get(place))
+            for cell, place, mean in zip(predicted, cheap_places, made.cheap.means, strict=True)
         ]
 
     @cached_property
     def held(self) -> Sequence[Held]:
-        cells = self.fitted.dear_cells
+        cells = self.fitted.expensive_cells
         return [
             Held(
-                {**self.fitted.levels, **cells[each.cell]},
-                math.exp(each.measured),
-                math.exp(each.mean),
-                math.exp(each.low),
-                math.exp(each.high),
-                each.outside,
+                {**self.fitted.levels, **cells[left.cell]},
+                math.exp(left.measured),
+                math.exp(left.mean),
+                math.exp(left.low),
+                math.exp(left.high),
+                left.outside,
             )
-            for each in self.fitted.calibration.left_out
+            for left in self.fitted.calibration.left_out
         ]
 
     @property
     def inside(self) -> Sequence[Held]:
         """Return the left-out cells that the others predict."""
-        return [each for each in self.held if not each.is_outside]
+        return [held for held in self.held if not held.is_outside]
 
     @property
     def scale(self) -> UnitScale:
@@ -148,13 +148,13 @@ class Calibrated:
     @property
     def half_width(self) -> float | None:
         """Return the median half-width over predicted cells not measured on the expensive testbed; None without any."""
-        every = [each.half_width for each in self.unmeasured if each.half_width is not None]
+        every = [place.half_width for place in self.unmeasured if place.half_width is not None]
         return median(every) if every else None
 
     @property
     def unmeasured(self) -> Sequence[Place]:
         """Return the predicted cells that were not measured on the expensive testbed."""
-        return [each for each in self.cells if each.dear is None and each.refused is None]
+        return [place for place in self.cells if place.expensive is None and place.refused is None]
 
     @property
     def assured(self) -> float | None:
@@ -167,8 +167,8 @@ class Calibrated:
     @property
     def ratios(self) -> tuple[float, float] | None:
         """Return the least and the greatest predicted ratio of the expensive testbed to the cheap one."""
-        found = [each.value / each.cheap for each in self.cells if each.value is not None and each.cheap is not None]
-        return (min(found), max(found)) if found else None
+        ratios = [place.value / place.cheap for place in self.cells if place.value is not None and place.cheap is not None]
+        return (min(ratios), max(ratios)) if ratios else None
 
     @cached_property
     def area(self) -> Area | None:
@@ -191,25 +191,27 @@ class Calibrated:
         """Return scaled levels of ``by``, and for each side the expensive testbed's mean less its own, in logarithms, of shape
         (levels, kinds). Only levels where all were measured at all kinds."""
         fitted = self.fitted
-        names = [fitted.by, *(one.name for one in fitted.inputs if one.name != fitted.by)]
-        dear, *means = (_log_means(runs, names) for runs in (fitted.dear, *sides))
-        shared = [place for place in dear if all(place in each for each in means)]
+        names = [fitted.by, *(factor.name for factor in fitted.inputs if factor.name != fitted.by)]
+        expensive, *means = (_log_means(runs, names) for runs in (fitted.expensive, *sides))
+        shared = [place for place in expensive if all(place in other for other in means)]
         kinds = sorted({place[1:] for place in shared}, key=str)
         whole = [
             level for level in dict.fromkeys(place[0] for place in shared) if all((level, *kind) in shared for kind in kinds)
         ]
-        one = fitted.inputs[fitted.group]
-        at = np.array([one.scaled(level) for level in whole])
+        by = fitted.inputs[fitted.group]
+        at = np.array([by.scaled(level) for level in whole])
         return at, [
-            np.array([[dear[level, *kind] - each[level, *kind] for kind in kinds] for level in whole]).reshape(len(whole), -1)
-            for each in means
+            np.array([[expensive[level, *kind] - other[level, *kind] for kind in kinds] for level in whole]).reshape(
+                len(whole), -1
+            )
+            for other in means
         ]
 
     def _place(self, levels: Mapping[str, Level], predicted: Predicted, at: int) -> Place:
         where = {**self.fitted.levels, **levels}
         if why := self._refusal(predicted, at):
             return Place(where, None, None, None, why)
-        value, low, high = (math.exp(each[at]) for each in (predicted.mean, predicted.low, predicted.high))
+        value, low, high = (math.exp(values[at]) for values in (predicted.mean, predicted.low, predicted.high))
         most = self.fitted.limit
         if most is None or high <= most:
             return Place(where, value, low, high, None)
@@ -224,10 +226,10 @@ class Calibrated:
 
 
 def _log_means(runs: Runs, names: Sequence[str]) -> dict[tuple[Level, ...], float]:
-    found: dict[tuple[Level, ...], list[float]] = {}
+    logs: dict[tuple[Level, ...], list[float]] = {}
     for at, value in enumerate(runs.values):
-        found.setdefault(tuple(runs.levels[name][at] for name in names), []).append(math.log(value))
-    return {place: fmean(values) for place, values in found.items()}
+        logs.setdefault(tuple(runs.levels[name][at] for name in names), []).append(math.log(value))
+    return {place: fmean(values) for place, values in logs.items()}
 
 
 @dataclass(frozen=True)
@@ -235,22 +237,23 @@ class Calibrations(Cautioned):
     source: str
     cheap: str
     """The cheap testbed, which predicts."""
-    dear: str
+    expensive: str
     """The expensive testbed, which is predicted."""
     level: float
     accepted: Sequence[str]
     """Disqualifying cautions that the user accepted."""
     passports: Mapping[str, Mapping[str, Sequence[str]]]
     """Testbed -> fact -> its values."""
-    each: Sequence[Calibrated]
+    responses: Sequence[Calibrated]
     runs: str
     """The digest of its runs (``observations.predictable``)."""
 
     def of(self, response: str | None, levels: Mapping[str, Level]) -> Calibrated | None:
         """Return the calibration of this response (None: the first) at these levels of factors that are no numbers."""
-        for each in self.each:
-            if response in (None, each.response) and all(
-                name in levels and level_text(levels[name]) == level_text(level) for name, level in each.fitted.levels.items()
+        for calibrated in self.responses:
+            if response in (None, calibrated.response) and all(
+                name in levels and level_text(levels[name]) == level_text(level)
+                for name, level in calibrated.fitted.levels.items()
             ):
-                return each
+                return calibrated
         return None

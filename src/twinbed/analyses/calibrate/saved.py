@@ -27,7 +27,7 @@ FORMAT = 2
 
 def file_name(calibrations: Calibrations) -> str:
     """Return the name of a calibration's file."""
-    return f"{calibrations.cheap}-{calibrations.dear}.json"
+    return f"{calibrations.cheap}-{calibrations.expensive}.json"
 
 
 def to_json(calibrations: Calibrations) -> str:
@@ -38,14 +38,14 @@ def to_json(calibrations: Calibrations) -> str:
         "twinbed": twinbed.__version__,
         "source": calibrations.source,
         "from": calibrations.cheap,
-        "to": calibrations.dear,
+        "to": calibrations.expensive,
         "level": calibrations.level,
         "despite": list(calibrations.accepted),
         "runs": calibrations.runs,
-        "factors": list(dict.fromkeys(name for each in calibrations.each for name in each.factors)),
+        "factors": list(dict.fromkeys(name for calibrated in calibrations.responses for name in calibrated.factors)),
         "passports": {name: dict(facts) for name, facts in calibrations.passports.items()},
-        "cautions": [each.to_json() for each in calibrations.cautions],
-        "responses": [_response(each.fitted) for each in calibrations.each],
+        "cautions": [caution.to_json() for caution in calibrations.cautions],
+        "responses": [_response(calibrated.fitted) for calibrated in calibrations.responses],
         "summary": summary(calibrations).rows(),
         "predictions": predictions(calibrations).rows(),
     }
@@ -78,11 +78,11 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
                 text(data["from"]),
                 text(data["to"]),
                 level,
-                [text(each) for each in data["despite"]],
+                [text(kind) for kind in data["despite"]],
                 value_of(data, "passports", named(named(each(text)))),
-                [Calibrated(_fitted(each, level)) for each in documents(data["responses"])],
+                [Calibrated(_fitted(response, level)) for response in documents(data["responses"])],
                 text(data["runs"]),
-                cautions=tuple(Caution.from_json(each) for each in documents(data["cautions"])),
+                cautions=tuple(Caution.from_json(caution) for caution in documents(data["cautions"])),
             ),
             remarks,
         )
@@ -105,7 +105,7 @@ def _response(of: Fitted) -> Document:
         "drawn": list(of.drawn),
         "limit": of.limit,
         "from": _runs(of.cheap),
-        "to": _runs(of.dear),
+        "to": _runs(of.expensive),
     }
 
 
@@ -115,7 +115,7 @@ def _runs(runs: Runs) -> Document:
 
 
 def _fitted(data: Document, level: float) -> Fitted:
-    levels: dict[str, Level] = {name: _level(each) for name, each in document(data["levels"]).items()}
+    levels: dict[str, Level] = {name: _level(own) for name, own in document(data["levels"]).items()}
     return fitted(
         text(data["response"]),
         text(data["unit"]),
@@ -136,13 +136,13 @@ def _read_runs(data: Document) -> Runs:
     levels = {name: _levels(of) for name, of in document(data["levels"]).items()}
     if {len(of) for of in levels.values()} | {len(blocks)} != {len(values)}:
         raise ValueError("the columns of its runs have different lengths")
-    return Runs(levels, [integer(each) for each in blocks], [number(each) for each in values])
+    return Runs(levels, [integer(block) for block in blocks], [number(value) for value in values])
 
 
 def _levels(data: object) -> Sequence[Level]:
     if not isinstance(data, list):
         raise TypeError("levels are a list")
-    return [_level(each) for each in data]
+    return [_level(level) for level in data]
 
 
 def _level(value: object) -> Level:

@@ -41,46 +41,52 @@ class _Of(NamedTuple):
     """The mean of new runs of the cheap testbed there."""
 
 
-def section(found: Calibrations) -> Section:
+def section(calibrations: Calibrations) -> Section:
     """Return each response, and the facts that the calibration is valid for."""
-    first = found.each[0]
-    items: list[Item] = [summary(found), predictions(found), left_out(found)]
-    items += [*(_response(found, each) for each in found.each), _tied(found)]
-    sentence = f"{title(first)}: {answer(found, first)}"
-    return Section("calibration", "Calibration", sentence, items, kicker=f"from {found.cheap} to {found.dear}")
+    first = calibrations.responses[0]
+    items: list[Item] = [summary(calibrations), predictions(calibrations), left_out(calibrations)]
+    items += [*(_response(calibrations, calibrated) for calibrated in calibrations.responses), _tied(calibrations)]
+    sentence = f"{title(first)}: {answer(calibrations, first)}"
+    return Section(
+        "calibration", "Calibration", sentence, items, kicker=f"from {calibrations.cheap} to {calibrations.expensive}"
+    )
 
 
-def title(each: Calibrated) -> str:
+def title(calibrated: Calibrated) -> str:
     """Return the response and its other levels."""
-    return heading(f"{each.title}{f', {cell_title(each.fitted.levels)}' if each.fitted.levels else ''}")
+    return heading(f"{calibrated.title}{f', {cell_title(calibrated.fitted.levels)}' if calibrated.fitted.levels else ''}")
 
 
-def _response(found: Calibrations, each: Calibrated) -> Section:
+def _response(calibrations: Calibrations, calibrated: Calibrated) -> Section:
     """Return one response. A terminal shows the cells of the first alone."""
-    is_first = each is found.each[0]
-    anchor = f"calibration-{each.response.replace('@', '-')}"
-    table = Section(f"{anchor}-cells", "Every cell", items=(_cells(found, each),), folded=True, on_paper=True, in_text=is_first)
-    measured, *evidence = sentences(found, each)
+    is_first = calibrated is calibrations.responses[0]
+    anchor = f"calibration-{calibrated.response.replace('@', '-')}"
+    table = Section(
+        f"{anchor}-cells", "Every cell", items=(_cells(calibrations, calibrated),), folded=True, on_paper=True, in_text=is_first
+    )
+    measured, *evidence = sentences(calibrations, calibrated)
     # The answer for the first response is the section's own sentence.
-    first, rest = (measured, evidence) if is_first else (answer(found, each), [measured, *evidence])
-    items: list[Item] = [tuple(rest), *draw.figures(found, each), table]
-    if kinds := equated(each):
-        items.append(Section(f"{anchor}-seed", SEED, items=(_seed(found, each, kinds),), folded=True, in_text=False))
-    return Section(anchor, title(each), first, items)
+    first, rest = (measured, evidence) if is_first else (answer(calibrations, calibrated), [measured, *evidence])
+    items: list[Item] = [tuple(rest), *draw.figures(calibrations, calibrated), table]
+    if kinds := equated(calibrated):
+        items.append(
+            Section(f"{anchor}-seed", SEED, items=(_seed(calibrations, calibrated, kinds),), folded=True, in_text=False)
+        )
+    return Section(anchor, title(calibrated), first, items)
 
 
-def _tied(found: Calibrations) -> Section:
+def _tied(calibrations: Calibrations) -> Section:
     facts = [
         f"{name}: {'; '.join(f'{fact} {chr(44).join(values)}' for fact, values in passport.items()) or 'nothing was recorded'}."
-        for name, passport in found.passports.items()
+        for name, passport in calibrations.passports.items()
     ]
     text = "The calibration is not valid for testbeds that differ in one of these facts."
-    return Section("calibration-tied", "Valid for", text, ((*facts, *despite(found)),), in_text=False)
+    return Section("calibration-tied", "Valid for", text, ((*facts, *despite(calibrations)),), in_text=False)
 
 
-def despite(found: Calibrations) -> list[str]:
+def despite(calibrations: Calibrations) -> list[str]:
     """Return a sentence with the accepted cautions; empty without any."""
-    return [f"Made despite {' and '.join(found.accepted)}."] if found.accepted else []
+    return [f"Made despite {' and '.join(calibrations.accepted)}."] if calibrations.accepted else []
 
 
 def _levels(records: Sequence[_Of]) -> Iterator[Column]:
@@ -90,21 +96,21 @@ def _levels(records: Sequence[_Of]) -> Iterator[Column]:
     return (Column(name, value=level(name)) for name in dict.fromkeys(name for of in records for name in of.place.levels))
 
 
-def summary(found: Calibrations) -> Table:
+def summary(calibrations: Calibrations) -> Table:
     """Return a row a response and combination of other levels, for programs."""
 
     def other(name: str) -> Callable[[Calibrated], Level | None]:
-        return lambda each: each.fitted.levels.get(name)
+        return lambda calibrated: calibrated.fitted.levels.get(name)
 
     made = "fitted.calibration"
-    names = dict.fromkeys(name for each in found.each for name in each.fitted.levels)
+    names = dict.fromkeys(name for calibrated in calibrations.responses for name in calibrated.fitted.levels)
     columns = (
         *(Column(name, value=other(name)) for name in names),
         Column("response"),
-        Column("cheap_cells", value=lambda each: len(each.fitted.calibration.cheap)),
-        Column("dear_cells", value=lambda each: len(each.fitted.calibration.dear)),
+        Column("cheap_cells", value=lambda calibrated: len(calibrated.fitted.calibration.cheap)),
+        Column("dear_cells", value=lambda calibrated: len(calibrated.fitted.calibration.expensive)),
         Column("drawn", value=f"{made}.drawn_groups"),
-        Column("interval", value=lambda each: "conformal" if each.fitted.calibration.is_conformal else "process"),
+        Column("interval", value=lambda calibrated: "conformal" if calibrated.fitted.calibration.is_conformal else "process"),
         Column("uses_cheap", value=f"{made}.has_cheap"),
         Column("cheap_share", value=f"{made}.share"),
         Column("slope", value=f"{made}.slope"),
@@ -114,29 +120,29 @@ def summary(found: Calibrations) -> Table:
         Column("assured"),
         Column("shown", value=f"{made}.shown_coverage"),
         Column("half_width"),
-        Column("unmeasured", value=lambda each: len(each.unmeasured)),
-        Column("ratio_low", value=lambda each: each.ratios and each.ratios[0]),
-        Column("ratio_high", value=lambda each: each.ratios and each.ratios[1]),
-        Column("left_out", value=lambda each: len(each.inside)),
-        Column("held", value=lambda each: sum(one.is_held for one in each.inside)),
-        Column("groups_missed", value=lambda each: each.fitted.calibration.missed[0]),
-        Column("groups", value=lambda each: each.fitted.calibration.missed[1]),
+        Column("unmeasured", value=lambda calibrated: len(calibrated.unmeasured)),
+        Column("ratio_low", value=lambda calibrated: calibrated.ratios and calibrated.ratios[0]),
+        Column("ratio_high", value=lambda calibrated: calibrated.ratios and calibrated.ratios[1]),
+        Column("left_out", value=lambda calibrated: len(calibrated.inside)),
+        Column("held", value=lambda calibrated: sum(held.is_held for held in calibrated.inside)),
+        Column("groups_missed", value=lambda calibrated: calibrated.fitted.calibration.missed[0]),
+        Column("groups", value=lambda calibrated: calibrated.fitted.calibration.missed[1]),
         Column("area", value="area.value"),
         Column("area_low", value="area.interval.low"),
         Column("area_high", value="area.interval.high"),
     )
-    return Table("calibrations", "", "", columns, found.each)
+    return Table("calibrations", "", "", columns, calibrations.responses)
 
 
-def predictions(found: Calibrations) -> Table:
+def predictions(calibrations: Calibrations) -> Table:
     """Return a row a cell of the cheap testbed, for programs."""
-    records = [_Of(each, place) for each in found.each for place in each.cells]
-    return _places(records, Column("cheap", value="place.cheap"), Column("dear", value="place.dear"))
+    records = [_Of(calibrated, place) for calibrated in calibrations.responses for place in calibrated.cells]
+    return _places(records, Column("cheap", value="place.cheap"), Column("dear", value="place.expensive"))
 
 
-def predicted(each: Calibrated, places: Sequence[Place], cheap: Sequence[float | None]) -> Table:
+def predicted(calibrated: Calibrated, places: Sequence[Place], cheap: Sequence[float | None]) -> Table:
     """Return a row for each requested place; ``cheap``: the means of new runs there."""
-    records = [_Of(each, *of) for of in zip(places, cheap, strict=True)]
+    records = [_Of(calibrated, *of) for of in zip(places, cheap, strict=True)]
     return _places(records, *([Column("cheap")] if any(value is not None for value in cheap) else []))
 
 
@@ -148,9 +154,9 @@ def _places(records: Sequence[_Of], *measured: Column) -> Table:
     return Table("predictions", "", "", [*_levels(records), _RESPONSE, *measured, *columns], records)
 
 
-def left_out(found: Calibrations) -> Table:
+def left_out(calibrations: Calibrations) -> Table:
     """Return a row for each cell of the expensive testbed, as predicted without its group, for programs."""
-    records = [_Of(each, held) for each in found.each for held in each.held]
+    records = [_Of(calibrated, held) for calibrated in calibrations.responses for held in calibrated.held]
     columns = (
         *_levels(records),
         _RESPONSE,
@@ -160,9 +166,9 @@ def left_out(found: Calibrations) -> Table:
     return Table("left_out", "", "", columns, records)
 
 
-def _cells(found: Calibrations, each: Calibrated) -> Table:
+def _cells(calibrations: Calibrations, calibrated: Calibrated) -> Table:
     """Return the cells of one response, for readers."""
-    scale = each.scale
+    scale = calibrated.scale
 
     def level(name: str) -> Callable[[Place], str]:
         return lambda place: level_text(place.levels[name])
@@ -174,25 +180,25 @@ def _cells(found: Calibrations, each: Calibrated) -> Table:
         low, high = (None if end is None else end / scale.factor for end in (place.low, place.high))
         return bounds(low, high)
 
-    names = [one.name for one in each.fitted.inputs]
+    names = [factor.name for factor in calibrated.fitted.inputs]
     columns = [
         *(Column(head=name, value=level(name)) for name in names),
-        Column(head=found.cheap, unit=draw.named(scale), value="cheap", format=scaled),
-        Column(head=f"{found.dear}, measured", value="dear", format=scaled),
+        Column(head=calibrations.cheap, unit=draw.named(scale), value="cheap", format=scaled),
+        Column(head=f"{calibrations.expensive}, measured", value="expensive", format=scaled),
         Column(head="predicted", value="value", format=scaled),
         Column(head="interval", format="s", value=interval),
         Column(head="not predicted", format="s", value=lambda place: place.refused or ""),
     ]
-    if any(place.cut_at is not None for place in each.cells):
+    if any(place.cut_at is not None for place in calibrated.cells):
         columns.append(Column(head="cut at", value="cut_at", format=scaled))
-    caption = f"Geometric means of runs, and predictions for {found.dear}."
-    return Table("cells", f"{title(each)}, cell by cell", caption, columns, each.cells)
+    caption = f"Geometric means of runs, and predictions for {calibrations.expensive}."
+    return Table("cells", f"{title(calibrated)}, cell by cell", caption, columns, calibrated.cells)
 
 
 SEED = "By logistics and equating"
 
 
-def _seed(found: Calibrations, each: Calibrated, kinds: Sequence[Kind]) -> Table:
+def _seed(calibrations: Calibrations, calibrated: Calibrated, kinds: Sequence[Kind]) -> Table:
     columns = (
         Column(head="at", value="name"),
         Column(head="half-width of the logistic", format=lambda value: percent(value) or "", value="half_width"),
@@ -202,71 +208,73 @@ def _seed(found: Calibrations, each: Calibrated, kinds: Sequence[Kind]) -> Table
         ),
     )
     caption = (
-        f"A logistic over ln {each.fitted.by} for {found.dear} alone, with the interval of one new run, and a line from "
-        f"{found.cheap} to {found.dear} (section 3.2 of Quantifying Uncertainty in Emulations)."
+        f"A logistic over ln {calibrated.fitted.by} for {calibrations.expensive} alone, with the interval of one new run, and "
+        f"a line from {calibrations.cheap} to {calibrations.expensive} (section 3.2 of Quantifying Uncertainty in Emulations)."
     )
     return Table("seed", SEED, caption, columns, kinds)
 
 
-def answer(found: Calibrations, each: Calibrated) -> str:
+def answer(calibrations: Calibrations, calibrated: Calibrated) -> str:
     """Return the ratio of the expensive testbed to the cheap one, and its precision."""
-    if each.ratios is None:
-        return f"cannot predict {found.dear}: {each.cells[0].refused}."
-    low, high = (f"{ratio:.3g}" for ratio in each.ratios)
-    text = f"{found.dear} gives {low if low == high else f'{low} to {high}'} times as much as {found.cheap}"
-    if each.half_width is None:
-        return f"{text}. Every predicted cell was also measured on {found.dear}."
-    number = amount(len(each.unmeasured), "cell")
-    return (
-        f"{text}, predicted within ±{_share(each.half_width)} ({share(found.level)} CI, median of {number} not measured there)."
-    )
+    if calibrated.ratios is None:
+        return f"cannot predict {calibrations.expensive}: {calibrated.cells[0].refused}."
+    low, high = (f"{ratio:.3g}" for ratio in calibrated.ratios)
+    text = f"{calibrations.expensive} gives {low if low == high else f'{low} to {high}'} times as much as {calibrations.cheap}"
+    if calibrated.half_width is None:
+        return f"{text}. Every predicted cell was also measured on {calibrations.expensive}."
+    number = amount(len(calibrated.unmeasured), "cell")
+    level, half = share(calibrations.level), _share(calibrated.half_width)
+    return f"{text}, predicted within ±{half} ({level} CI, median of {number} not measured there)."
 
 
-def sentences(found: Calibrations, each: Calibrated) -> Iterator[str]:
+def sentences(calibrations: Calibrations, calibrated: Calibrated) -> Iterator[str]:
     """Yield what was measured, and the evidence for the answer."""
-    fitted, made = each.fitted, each.fitted.calibration
-    names = joined([one.name for one in fitted.inputs])
-    yield f"Measured: {len(made.cheap)} cells of {names} on {found.cheap}, {len(made.dear)} on {found.dear}."
-    yield _choice(found, each)
-    cut = [one.cut_at for one in each.cells if one.cut_at is not None]
+    fitted, made = calibrated.fitted, calibrated.fitted.calibration
+    names = joined([factor.name for factor in fitted.inputs])
+    cells = f"{len(made.cheap)} cells of {names} on {calibrations.cheap}, {len(made.expensive)} on {calibrations.expensive}"
+    yield f"Measured: {cells}."
+    yield _choice(calibrations, calibrated)
+    cut = [place.cut_at for place in calibrated.cells if place.cut_at is not None]
     if cut:
-        scale = unit_scale(each.unit, cut[:1])
+        scale = unit_scale(calibrated.unit, cut[:1])
         yield f"{amount(len(cut), 'prediction')} cut at {_most(cut[0], scale)}."
-    if each.area is not None:
-        yield f"The area between both curves over ln {fitted.by} is {_area(each.area)}, in logarithms."
-        for other, area in each.distances.items():
-            yield f"{found.cheap} is farther from {found.dear} than {other} is by {_area(area)}."
-    if refused := [one.refused for one in each.cells if one.refused is not None]:
-        yield f"Cannot predict {len(refused)} of {len(each.cells)} cells: {joined(list(dict.fromkeys(refused)))}."
-    yield belief(found, each)
-    yield from assurance(found, each)
-    if each.inside:
-        held = f"{sum(one.is_held for one in each.inside)} of {len(each.inside)}"
+    if calibrated.area is not None:
+        yield f"The area between both curves over ln {fitted.by} is {_area(calibrated.area)}, in logarithms."
+        for other, area in calibrated.distances.items():
+            yield f"{calibrations.cheap} is farther from {calibrations.expensive} than {other} is by {_area(area)}."
+    if refused := [place.refused for place in calibrated.cells if place.refused is not None]:
+        yield f"Cannot predict {len(refused)} of {len(calibrated.cells)} cells: {joined(list(dict.fromkeys(refused)))}."
+    yield belief(calibrations, calibrated)
+    yield from assurance(calibrations, calibrated)
+    if calibrated.inside:
+        held = f"{sum(left.is_held for left in calibrated.inside)} of {len(calibrated.inside)}"
         yield f"Check, one {fitted.by} left out at a time: {held} means lie in the intervals from the others."
     else:
-        yield f"No prediction could be checked: no {fitted.by} lies between others that were measured on {found.dear}."
+        measured = f"others that were measured on {calibrations.expensive}"
+        yield f"No prediction could be checked: no {fitted.by} lies between {measured}."
 
 
-def _choice(found: Calibrations, each: Calibrated) -> str:
+def _choice(calibrations: Calibrations, calibrated: Calibrated) -> str:
     """Return whether the cheap testbed is used, and why."""
-    made = each.fitted.calibration
+    made = calibrated.fitted.calibration
     mixed, alone = made.with_cheap.error, made.alone.error
     if mixed is None or alone is None:
-        return f"Cannot tell whether {found.cheap} helps: no {each.fitted.by} lies between others."
-    one, other = _share(mixed), _share(alone)
-    errors = f"left-out cells are missed by {one} with it, by {other} from {found.dear} alone (root mean square)"
+        return f"Cannot tell whether {calibrations.cheap} helps: no {calibrated.fitted.by} lies between others."
+    mixed_share, alone_share = _share(mixed), _share(alone)
+    without = f"by {alone_share} from {calibrations.expensive} alone"
+    errors = f"left-out cells are missed by {mixed_share} with it, {without} (root mean square)"
     if not made.has_cheap:
-        return f"{found.cheap} does not help and is not used: {errors}."
+        return f"{calibrations.cheap} does not help and is not used: {errors}."
     verdict = "helps" if made.share >= CLEAR else "is not shown to help"
     return (
-        f"{found.cheap} {verdict} and counts for {_share(made.share)}: {errors}. Log {found.dear} rises by {made.slope:.2g} "
-        f"times log {found.cheap}."
+        f"{calibrations.cheap} {verdict} and counts for {_share(made.share)}: {errors}. "
+        f"Log {calibrations.expensive} rises by {made.slope:.2g} times log {calibrations.cheap}."
     )
 
 
-def belief(found: Calibrations, each: Calibrated) -> str:
+def belief(calibrations: Calibrations, calibrated: Calibrated) -> str:
     """Return the kind of interval, and why it was chosen."""
-    fitted, made = each.fitted, each.fitted.calibration
+    fitted, made = calibrated.fitted, calibrated.fitted.calibration
     missed, groups, _ = made.missed
     if made.is_conformal:
         drawn = f"{made.drawn_groups} levels of {fitted.by} drawn at random"
@@ -274,60 +282,62 @@ def belief(found: Calibrations, each: Calibrated) -> str:
         wide = f", and are wide because the process missed {missed} of {groups}" if made.is_doubted else ""
         return f"{text}{wide}."
     drawn = f"{made.drawn_groups} were drawn at random" if made.drawn_groups else "none was drawn at random"
-    needs = (
-        f"conformal ones need {least_groups(found.level)} random levels of {fitted.by} for {share(found.level)}, and {drawn}"
-    )
+    least, level = least_groups(calibrations.level), share(calibrations.level)
+    needs = f"conformal ones need {least} random levels of {fitted.by} for {level}, and {drawn}"
     misses = f" {missed} of {groups} left-out levels lie outside" if made.is_disbelieved or made.is_doubted else ""
     refused = ", so no interval is given" if made.is_disbelieved else ""
     return f"Intervals come from the process; {needs}.{misses}{refused}{'.' if misses else ''}"
 
 
-def assurance(found: Calibrations, each: Calibrated) -> Iterator[str]:
+def assurance(calibrations: Calibrations, calibrated: Calibrated) -> Iterator[str]:
     """Yield the coverage of the process' intervals: with its assumption, and without it."""
-    made = each.fitted.calibration
+    made = calibrated.fitted.calibration
     if made.is_conformal:
         return
     missed, groups, _ = made.missed
-    text = f"Coverage: {share(found.level)} if the curve has no step between two levels of {each.fitted.by}"
-    if each.assured is not None:
-        text += f"; {_share(each.assured)} whatever the curve"
+    text = f"Coverage: {share(calibrations.level)} if the curve has no step between two levels of {calibrated.fitted.by}"
+    if calibrated.assured is not None:
+        text += f"; {_share(calibrated.assured)} whatever the curve"
     if made.shown_coverage is not None:
         text += f"; at least {_share(made.shown_coverage)} by the check ({groups - missed} of {groups} left-out levels inside)"
     yield f"{text}."
 
 
-def place_sentence(found: Calibrations, each: Calibrated, place: Place, *, one_run: bool) -> str:
+def place_sentence(calibrations: Calibrations, calibrated: Calibrated, place: Place, *, one_run: bool) -> str:
     """Return the prediction of one place in a sentence."""
     where = cell_title(place.levels)
     if place.value is None or place.low is None or place.high is None:
-        return f"{where}: cannot predict {found.dear}: {place.refused}."
-    scale = unit_scale(each.unit, [place.value])
+        return f"{where}: cannot predict {calibrations.expensive}: {place.refused}."
+    scale = unit_scale(calibrated.unit, [place.value])
     value, low, high = (f"{number / scale.factor:.4g}" for number in (place.value, place.low, place.high))
-    interval = f"{share(found.level)} CI of {'one run' if one_run else 'the mean'} {low} to {high}"
+    interval = f"{share(calibrations.level)} CI of {'one run' if one_run else 'the mean'} {low} to {high}"
     cut = "" if place.cut_at is None else f", cut at {_most(place.cut_at, scale)}"
-    return f"{where}: {each.title} of {found.dear} {value} {draw.named(scale)}".rstrip() + f" ({interval}{cut})."
+    return (
+        f"{where}: {calibrated.title} of {calibrations.expensive} {value} {draw.named(scale)}".rstrip() + f" ({interval}{cut})."
+    )
 
 
-def next_sentences(tables: Tables, found: Calibrations, chosen: Next, study: Path) -> Iterator[str]:
+def next_sentences(tables: Tables, calibrations: Calibrations, chosen: Next, study: Path) -> Iterator[str]:
     """Yield the levels to measure next, and the command for it."""
     yield ""
     if not chosen.levels:
         yield f"Nothing to measure: nine of ten cells are within ±{_share(chosen.now)} already."
         return
-    yield f"Measure next on {found.dear}, most useful first (nine of ten cells are within ±{_share(chosen.now)} now):"
+    now = f"nine of ten cells are within ±{_share(chosen.now)} now"
+    yield f"Measure next on {calibrations.expensive}, most useful first ({now}):"
     for level, half in zip(chosen.levels, chosen.half_widths, strict=True):
         yield f"  {chosen.by} {level_text(level)}: ±{_share(half)}"
     profile = tables.outline.data.get("profile")
     option = f" --profile {profile}" if profile else ""
     yield f"They take {duration(chosen.seconds)}. They are not random, so they improve the process, not the conformal interval."
-    yield f"Written: {study}. Next: twinbed run {study}{option} -o {found.source}"
+    yield f"Written: {study}. Next: twinbed run {study}{option} -o {calibrations.source}"
 
 
-def example(found: Calibrations) -> str:
+def example(calibrations: Calibrations) -> str:
     """Return the options of a place that was measured on the cheap testbed alone."""
-    first = found.each[0]
-    predicted = [each for each in first.cells if each.refused is None] or list(first.cells)
-    place = next((each for each in predicted if each.dear is None), predicted[0])
+    first = calibrations.responses[0]
+    predicted = [cell for cell in first.cells if cell.refused is None] or list(first.cells)
+    place = next((cell for cell in predicted if cell.expensive is None), predicted[0])
     return " ".join(f"--{name} {level_text(level)}" for name, level in place.levels.items())
 
 
@@ -358,34 +368,36 @@ class Kind:
     """None if too few levels were measured on both testbeds."""
 
 
-def equated(each: Calibrated) -> Sequence[Kind]:
+def equated(calibrated: Calibrated) -> Sequence[Kind]:
     """Return each kind by the LDRD report's own method, for comparison; empty without a logarithmic factor."""
-    fitted = each.fitted
+    fitted = calibrated.fitted
     if not fitted.inputs[fitted.group].is_log:
         return ()
-    others = [name for name in fitted.dear.levels if name != fitted.by and name in {each.name for each in fitted.inputs}]
-    kinds = dict.fromkeys(tuple(fitted.dear.levels[name][at] for name in others) for at in range(len(fitted.dear)))
-    return [_kind(each, dict(zip(others, kind, strict=True))) for kind in kinds]
+    others = [
+        name for name in fitted.expensive.levels if name != fitted.by and name in {factor.name for factor in fitted.inputs}
+    ]
+    kinds = dict.fromkeys(tuple(fitted.expensive.levels[name][at] for name in others) for at in range(len(fitted.expensive)))
+    return [_kind(calibrated, dict(zip(others, kind, strict=True))) for kind in kinds]
 
 
-def _kind(each: Calibrated, levels: dict[str, Level]) -> Kind:
-    fitted = each.fitted
-    one = fitted.inputs[fitted.group]
-    dear, cheap = fitted.dear.only(levels), fitted.cheap.only(levels)
-    at = np.array([math.log(one.number(one.scaled(level))) for level in dear.levels[fitted.by]])
+def _kind(calibrated: Calibrated, levels: dict[str, Level]) -> Kind:
+    fitted = calibrated.fitted
+    factor = fitted.inputs[fitted.group]
+    expensive, cheap = fitted.expensive.only(levels), fitted.cheap.only(levels)
+    at = np.array([math.log(factor.number(factor.scaled(level))) for level in expensive.levels[fitted.by]])
     half, line = None, None
     with suppress(NoFitError):
-        rate, low, high = logistic_curve(at, np.array(dear.values)).at(np.unique(at), LEVEL)
+        rate, low, high = logistic_curve(at, np.array(expensive.values)).at(np.unique(at), LEVEL)
         half = float(np.median((high - low) / 2 / rate))
-    here, there = (_means(runs.levels[fitted.by], runs.values) for runs in (cheap, dear))
-    both = [name for name in there if name in here]
+    cheap_means, expensive_means = (_means(runs.levels[fitted.by], runs.values) for runs in (cheap, expensive))
+    both = [name for name in expensive_means if name in cheap_means]
     with suppress(ValueError):
-        line = equating(np.array([here[name] for name in both]), np.array([there[name] for name in both]))
+        line = equating(np.array([cheap_means[name] for name in both]), np.array([expensive_means[name] for name in both]))
     return Kind(cell_title(levels) if levels else "all", half, line)
 
 
 def _means(levels: Sequence[Level], values: Sequence[float]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
+    by_level: dict[str, list[float]] = {}
     for level, value in zip(levels, values, strict=True):
-        found.setdefault(level_text(level), []).append(value)
-    return {name: fmean(own) for name, own in found.items()}
+        by_level.setdefault(level_text(level), []).append(value)
+    return {name: fmean(own) for name, own in by_level.items()}

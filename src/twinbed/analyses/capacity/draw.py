@@ -16,7 +16,7 @@ def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale
     """Return every run over N, means with intervals, and the objective. Values are in the unit of ``scale``, which ``title``
     names."""
     tested = [step.n for step in group.steps]
-    x = of_n(tested, f"{capacities.one}s")
+    x = of_n(tested, f"{capacities.noun}s")
     left, right = x["scale"]["domain"]
     across = {"domain": _domain(capacities, group, scale), "nice": False}
     y = axis("value", title, across, format=",.6~g", titlePadding=8, tickCount=5)
@@ -25,7 +25,7 @@ def capacity_plot(capacities: Capacities, group: LevelCapacity, scale: UnitScale
     high = right if group.high is None else min(group.high + 1, right)
     # Where neither end is known, there is no interval to show.
     known = group.low or group.high is not None
-    bands = [{"n": low, "to": max(high, low * ROOM), "said": group.interval(capacities.one)}] if known else []
+    bands = [{"n": low, "to": max(high, low * ROOM), "said": group.interval(capacities.noun)}] if known else []
     means = [
         {
             "n": step.n,
@@ -65,7 +65,7 @@ def _held(capacities: Capacities, group: LevelCapacity, scale: UnitScale, x: Spe
     """Return the lines that means are compared with, named above the figure."""
     lines = {"objective": group.bound}
     if group.single is not None:
-        lines[f"mean at 1 {capacities.one}"] = group.single
+        lines[f"mean at 1 {capacities.noun}"] = group.single
     rows = [
         {"series": name, "n": at, "value": value / scale.factor, "said": f"{name}: {value / scale.factor:.4g}"}
         for name, value in lines.items()

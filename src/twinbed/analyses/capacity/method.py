@@ -99,11 +99,11 @@ class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
         def judged(group: Numbered) -> tuple[Numbered, Fitting]:
             return group, fitting(group, over, objective, params.confidence, frame.unit)
 
-        found, refused = each_by_itself(numbered, judged)
+        fitted, refused = each_by_itself(numbered, judged)
         left_out = {**frame.left_out, **refused}
-        if alone := sum(len(group.n) - sum(map(len, fit.samples.values())) for group, fit in found):
+        if alone := sum(len(group.n) - sum(map(len, fit.samples.values())) for group, fit in fitted):
             left_out[ALONE] = alone
-        few = (caution for group, _ in found for caution in _few(group, over))
+        few = (caution for group, _ in fitted for caution in _few(group, over))
         return Capacities(
             frame.source,
             frame.response,
@@ -112,7 +112,7 @@ class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
             params.per_pair,
             _in_words(frame, over, objective, params.per_pair),
             params.confidence,
-            [_group(group, fit) for group, fit in found],
+            [_group(group, fit) for group, fit in fitted],
             cautions=(*frame.cautions, *few),
             left_out=left_out,
         )
@@ -123,10 +123,10 @@ class CapacityAnalysis(RowsAnalysis[CapacityParams, Capacities]):
 
 def _in_words(frame: Frame, over: str, objective: Objective, per_pair: bool) -> str:
     """Return the objective, such as ``loss at most 1 %``."""
-    one = one_of(over)
-    what = f"{frame.response}{f' per {one}' if per_pair else ''} {'at most' if objective.at_most else 'at least'}"
+    noun = one_of(over)
+    what = f"{frame.response}{f' per {noun}' if per_pair else ''} {'at most' if objective.at_most else 'at least'}"
     if objective.relative:
-        return f"{what} {objective.bound * 100:g} % of that at 1 {one}"
+        return f"{what} {objective.bound * 100:g} % of that at 1 {noun}"
     return f"{what} {objective.bound:g}{f' {unit}' if (unit := frame.unit.removeprefix('1')) else ''}"
 
 
@@ -137,12 +137,12 @@ def _few(group: Numbered, over: str) -> Iterator[Caution]:
         yield Caution(Kind.FEW_REPLICATES, f"{counts[least]} at {over} {least}", group.name)
 
 
-def _group(group: Numbered, found: Fitting) -> LevelCapacity:
-    fit = found.capacity
+def _group(group: Numbered, made: Fitting) -> LevelCapacity:
+    fit = made.capacity
     steps = [
         Tested(
             step.n,
-            found.samples[step.n],
+            made.samples[step.n],
             step.mean,
             Interval(step.interval.low, step.interval.high, step.interval.level),
             step.fitted,
@@ -151,7 +151,7 @@ def _group(group: Numbered, found: Fitting) -> LevelCapacity:
         )
         for step in fit.steps
     ]
-    return LevelCapacity(group.levels, found.statement, fit.keeps, fit.fails, fit.low, fit.high, fit.knee, fit.bound, steps)
+    return LevelCapacity(group.levels, made.statement, fit.keeps, fit.fails, fit.low, fit.high, fit.knee, fit.bound, steps)
 
 
 analysis = CapacityAnalysis()

@@ -55,14 +55,14 @@ class LevelCapacity:
         """Return the mean at N = 1."""
         return next((step.mean for step in self.steps if step.n == 1), None)
 
-    def interval(self, one: str) -> str:
-        """Return where the capacity lies, in words. ``one``: the noun that N counts."""
+    def interval(self, noun: str) -> str:
+        """Return where the capacity lies, in words. ``noun``: what N counts, such as ``pair``."""
         low, high = self.low, self.high
         if high is None:
-            return f"the capacity is at least {low} {one}s" if low else NO_INTERVAL
+            return f"the capacity is at least {low} {noun}s" if low else NO_INTERVAL
         if low == high:
-            return f"the capacity is {low} {one}{'' if low == 1 else 's'}"
-        return f"the capacity is {low} to {high} {one}s" if low else f"the capacity is at most {high} {one}s"
+            return f"the capacity is {low} {noun}{'' if low == 1 else 's'}"
+        return f"the capacity is {low} to {high} {noun}s" if low else f"the capacity is at most {high} {noun}s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,6 @@ class Capacities(Cautioned):
     groups: Sequence[LevelCapacity]
 
     @property
-    def one(self) -> str:
+    def noun(self) -> str:
         """Return the noun that N counts: ``pair``."""
         return one_of(self.over)

@@ -42,10 +42,10 @@ def section(capacities: Capacities) -> Section:
 
 
 def _figure(capacities: Capacities, group: LevelCapacity, scale: UnitScale) -> Figure:
-    named = f"{metric_name(capacities.response)}{f' per {capacities.one}' if capacities.per_pair else ''}"
+    named = f"{metric_name(capacities.response)}{f' per {capacities.noun}' if capacities.per_pair else ''}"
     unit = f" [{scale.unit}]" if scale.unit not in NAMED else ""
-    held = f" and the mean at 1 {capacities.one}" if group.single is not None else ""
-    interval = group.interval(capacities.one)
+    held = f" and the mean at 1 {capacities.noun}" if group.single is not None else ""
+    interval = group.interval(capacities.noun)
     shaded = f"Nothing is shaded: {interval}" if interval == NO_INTERVAL else f"Shaded: {interval}"
     title = heading(f"{_where(group)}{named}")
     caption = f"{title}: runs, and means with intervals. Dashed: the bound of the objective{held}. {shaded}."
@@ -75,28 +75,28 @@ def _steps(capacities: Capacities, scale: UnitScale, objective: str) -> Table:
         return figure(value / scale.factor)
 
     def interval(record: Of[LevelCapacity, Tested]) -> str | None:
-        low, high = record.each.interval.low, record.each.interval.high
-        return bounds(low / scale.factor, high / scale.factor) if len(record.each.values) > 1 else None
+        low, high = record.item.interval.low, record.item.interval.high
+        return bounds(low / scale.factor, high / scale.factor) if len(record.item.values) > 1 else None
 
     columns = (
         *cell_columns(records, lambda record: record.group.levels),
-        Column("n", f"{capacities.one}s", format="d", value="each.n"),
-        Column("runs", "runs", format="d", value=lambda record: len(record.each.values)),
-        Column("mean", "mean", unit, scaled, value="each.mean"),
-        Column("low", value="each.interval.low"),
-        Column("high", value="each.interval.high"),
+        Column("n", f"{capacities.noun}s", format="d", value="item.n"),
+        Column("runs", "runs", format="d", value=lambda record: len(record.item.values)),
+        Column("mean", "mean", unit, scaled, value="item.mean"),
+        Column("low", value="item.interval.low"),
+        Column("high", value="item.interval.high"),
         Column(head="interval", format="s", value=interval),
-        Column("monotone", "monotone", format=scaled, value="each.monotone"),
+        Column("monotone", "monotone", format=scaled, value="item.monotone"),
         Column("bound", "bound", format=scaled, value="group.bound"),
-        Column("keeps", "keeps", format=_sure, value="each.keeps"),
-        Column("fails", "fails", format=_sure, value="each.fails"),
+        Column("keeps", "keeps", format=_sure, value="item.keeps"),
+        Column("fails", "fails", format=_sure, value="item.fails"),
     )
     caption = (
         f"{heading(objective)}. Keeps: the confidence that this and all smaller numbers keep the objective. Fails: the"
         f" confidence that this and all larger numbers fail it. Monotone: the means made to worsen with N. Nothing is known"
         " between these numbers, or above the largest."
     )
-    return Table("steps", f"Each number of {capacities.one}s", caption, columns, records)
+    return Table("steps", f"Each number of {capacities.noun}s", caption, columns, records)
 
 
 def _sure(share: float) -> str | None:

@@ -111,8 +111,8 @@ def command(
         put(of.picture(first, other, names[0], rules, style), output)
     else:
         shown = [of.shown(first, other, name, rules) for name in names]
-        text = "\n".join("".join(f"{line}\n" for line in lines(each.section)) for each in shown)
-        put(as_json([each.data for each in shown], allow_nan=False) + "\n" if style == "json" else text, output)
+        text = "\n".join("".join(f"{line}\n" for line in lines(alone.section)) for alone in shown)
+        put(as_json([alone.data for alone in shown], allow_nan=False) + "\n" if style == "json" else text, output)
     return max(_report_reading(first), _report_reading(other) if other else codes.DONE)
 
 
@@ -127,8 +127,8 @@ def _of_results(
     result = analysis.run(tables, params)
     kept = result if program is None else result.of(program)
     if not kept.chains:
-        there = ", ".join(sorted({str(row.program) for row in result.chains})) or "none"
-        raise TwinbedError(f"no chain of {program or 'any program'} to compare with the reference", advice=f"programs: {there}")
+        names = ", ".join(sorted({str(row.program) for row in result.chains})) or "none"
+        raise TwinbedError(f"no chain of {program or 'any program'} to compare with the reference", advice=f"programs: {names}")
     write(analysis, kept, results, style, "", None, output)
     return analysis.exit_code(kept)
 

@@ -106,7 +106,7 @@ def _radius(part: float) -> float:
 
 
 def _probability(edge: Edge) -> float:
-    return max(each or 0.0 for each in edge.probabilities)
+    return max(probability or 0.0 for probability in edge.probabilities)
 
 
 def _arrow(edge: Edge, places: dict[str, Point], sizes: dict[str, float], names: Sequence[str], colours: Colours) -> str:
@@ -262,7 +262,7 @@ def heat_map(shown: Shown, testbed: str, reference: str) -> Spec:
     for edge in shown.graph.edges:
         first, second = (probability or 0.0 for probability in edge.probabilities)
         difference = first - second
-        pair = (NONE if each is None else share(round(each, 5)) for each in edge.probabilities)
+        pair = (NONE if probability is None else share(round(probability, 5)) for probability in edge.probabilities)
         label = f"{edge.state} → {edge.call}. {testbed}: {next(pair)}, {reference}: {next(pair)}"
         mark = {None: "", 0: "+", 1: "-"}[edge.only]
         text = mark or (f"{abs(difference) * 100:.0f}" if abs(difference) >= FAINTEST else "")

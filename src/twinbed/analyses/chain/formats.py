@@ -28,17 +28,17 @@ def dot(graph: Graph, name: str) -> str:
     """Return a digraph; ``dot -Tsvg`` draws it."""
     lines = [f"digraph {_quoted(name)} {{", "  node [shape=circle, fixedsize=true];"]
     for node in graph.nodes:
-        size = max(each or 0.0 for each in (node.times if any(node.times) else node.shares))
-        about = {"width": f"{0.2 + 1.2 * size**0.5:.3f}", **dict(_attributes(node.shares, "share"))}
-        about |= dict(_attributes(node.times, "time"))
-        lines.append(f"  {_quoted(node.state)} [{_listed(about)}];")
+        size = max(part or 0.0 for part in (node.times if any(node.times) else node.shares))
+        attributes = {"width": f"{0.2 + 1.2 * size**0.5:.3f}", **dict(_attributes(node.shares, "share"))}
+        attributes |= dict(_attributes(node.times, "time"))
+        lines.append(f"  {_quoted(node.state)} [{_listed(attributes)}];")
     for edge in graph.edges:
-        probability = max(each or 0.0 for each in edge.probabilities)
-        about = {"label": f"{probability:.3g}", "penwidth": f"{0.5 + 4 * probability:.2f}"}
+        probability = max(part or 0.0 for part in edge.probabilities)
+        attributes = {"label": f"{probability:.3g}", "penwidth": f"{0.5 + 4 * probability:.2f}"}
         if edge.only is not None and _two(graph):
-            about |= {"style": DASHES[edge.only], "color": COLOURS[edge.only]}
-        about |= {**dict(_attributes(edge.probabilities, "probability")), **dict(_attributes(edge.shares, "share"))}
-        lines.append(f"  {_quoted(edge.state)} -> {_quoted(edge.next_state)} [{_listed(about)}];")
+            attributes |= {"style": DASHES[edge.only], "color": COLOURS[edge.only]}
+        attributes |= {**dict(_attributes(edge.probabilities, "probability")), **dict(_attributes(edge.shares, "share"))}
+        lines.append(f"  {_quoted(edge.state)} -> {_quoted(edge.next_state)} [{_listed(attributes)}];")
     return "\n".join([*lines, "}", ""])
 
 
@@ -49,8 +49,8 @@ def graphml(graph: Graph, name: str) -> str:
     keys = [("node", what) for what in ("share", "time")] + [("edge", what) for what in ("probability", "share")]
     for where, what in keys:
         for side in SIDES:
-            about = {"id": f"{where}_{what}_{side}", "for": where, "attr.name": f"{what}_{side}", "attr.type": "double"}
-            ElementTree.SubElement(root, f"{{{_NAMESPACE}}}key", about)
+            attributes = {"id": f"{where}_{what}_{side}", "for": where, "attr.name": f"{what}_{side}", "attr.type": "double"}
+            ElementTree.SubElement(root, f"{{{_NAMESPACE}}}key", attributes)
     ElementTree.SubElement(
         root, f"{{{_NAMESPACE}}}key", {"id": "edge_call", "for": "edge", "attr.name": "call", "attr.type": "string"}
     )
@@ -60,8 +60,8 @@ def graphml(graph: Graph, name: str) -> str:
         for what, pair in (("share", node.shares), ("time", node.times)):
             _data(element, "node", what, pair)
     for edge in graph.edges:
-        about = {"source": edge.state, "target": edge.next_state}
-        element = ElementTree.SubElement(drawn, f"{{{_NAMESPACE}}}edge", about)
+        attributes = {"source": edge.state, "target": edge.next_state}
+        element = ElementTree.SubElement(drawn, f"{{{_NAMESPACE}}}edge", attributes)
         for what, pair in (("probability", edge.probabilities), ("share", edge.shares)):
             _data(element, "edge", what, pair)
         ElementTree.SubElement(element, f"{{{_NAMESPACE}}}data", {"key": "edge_call"}).text = edge.call
@@ -89,8 +89,8 @@ def _attributes(pair: Pair, what: str) -> Iterator[tuple[str, str]]:
             yield f"{what}_{side}", f"{value:.6g}"
 
 
-def _listed(about: dict[str, str]) -> str:
-    return ", ".join(f"{name}={_quoted(value)}" for name, value in about.items())
+def _listed(attributes: dict[str, str]) -> str:
+    return ", ".join(f"{name}={_quoted(value)}" for name, value in attributes.items())
 
 
 def _quoted(text: str) -> str:
@@ -103,23 +103,23 @@ def files(chains: Iterable[Alone]) -> Iterator[File]:
     names = Names()
     rows: list[dict[str, object]] = []
     factors: dict[str, None] = {}
-    for each in chains:
-        name = names.of(" ".join([each.testbed, each.program or "unnamed", "on", each.host, cell_title(each.cell)]))
-        title = " ".join([each.program or "a program without a name", "on", each.host, "of", each.testbed])
-        yield File(f"{name}.graphml", graphml(each.graph, title))
-        yield File(f"{name}.dot", dot(each.graph, title))
-        factors |= dict.fromkeys(each.cell)
+    for chain in chains:
+        name = names.of(" ".join([chain.testbed, chain.program or "unnamed", "on", chain.host, cell_title(chain.cell)]))
+        title = " ".join([chain.program or "a program without a name", "on", chain.host, "of", chain.testbed])
+        yield File(f"{name}.graphml", graphml(chain.graph, title))
+        yield File(f"{name}.dot", dot(chain.graph, title))
+        factors |= dict.fromkeys(chain.cell)
         rows.append(
             {
                 "file": name,
-                "testbed": each.testbed,
-                **{factor: level_text(level) for factor, level in each.cell.items()},
-                "host": each.host,
-                "program": each.program,
-                "replicates": each.replicates,
-                "calls": each.calls,
-                "states": len(each.graph.nodes),
-                "transitions": len(each.graph.edges),
+                "testbed": chain.testbed,
+                **{factor: level_text(level) for factor, level in chain.cell.items()},
+                "host": chain.host,
+                "program": chain.program,
+                "replicates": chain.replicates,
+                "calls": chain.calls,
+                "states": len(chain.graph.nodes),
+                "transitions": len(chain.graph.edges),
             }
         )
     ends = ("host", "program", "replicates", "calls", "states", "transitions")

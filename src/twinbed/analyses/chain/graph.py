@@ -22,16 +22,16 @@ MOST_EDGES = 40
 
 
 def graph(
-    one: Transitions,
-    two: Transitions | None = None,
+    own: Transitions,
+    reference: Transitions | None = None,
     *,
     order: int = 1,
     threshold: float = 0.0,
     seconds: tuple[Seconds | None, Seconds | None] = (None, None),
 ) -> Graph:
     """Return both chains in one graph. A chain alone is the first, and no edge has a second probability."""
-    second = two if two is not None else Transitions([])
-    _, table = one.compare(second, order, threshold)
+    second = reference if reference is not None else Transitions([])
+    _, table = own.compare(second, order, threshold)
     edges = tuple(
         Edge(
             state=row["state"],
@@ -42,14 +42,14 @@ def graph(
         )
         for row in table.to_pylist()
     )
-    there = sorted({state for edge in edges for state in (edge.state, edge.next_state)})
+    states = sorted({state for edge in edges for state in (edge.state, edge.next_state)})
     sides = [
         (_shares(counts, order, threshold), _times(counts, order, of))
-        for counts, of in zip((one, second), seconds, strict=True)
+        for counts, of in zip((own, second), seconds, strict=True)
     ]
     nodes = tuple(
         Node(state, (sides[0][0].get(state), sides[1][0].get(state)), (sides[0][1].get(state), sides[1][1].get(state)))
-        for state in there
+        for state in states
     )
     return Graph(nodes, edges)
 
@@ -102,10 +102,10 @@ class Shown:
 
 def most_used(graph: Graph, nodes: int = MOST_NODES, edges: int = MOST_EDGES) -> Shown:
     """Return the most used states, in the order of their use, and the most used transitions between them."""
-    kept = sorted(graph.nodes, key=lambda node: (-max(each or 0.0 for each in node.shares), node.state))[:nodes]
+    kept = sorted(graph.nodes, key=lambda node: (-max(part or 0.0 for part in node.shares), node.state))[:nodes]
     names = {node.state for node in kept}
     between = [edge for edge in graph.edges if edge.state in names and edge.next_state in names]
-    drawn = sorted(between, key=lambda edge: (-max(each or 0.0 for each in edge.shares), edge.state, edge.call))[:edges]
+    drawn = sorted(between, key=lambda edge: (-max(part or 0.0 for part in edge.shares), edge.state, edge.call))[:edges]
     lost = [1 - sum(edge.shares[side] or 0.0 for edge in drawn) for side in (0, 1) if any(e.shares[side] for e in graph.edges)]
     left = max(0.0, *lost) if lost else 0.0
     return Shown(Graph(tuple(kept), tuple(drawn)), len(graph.nodes) - len(kept), len(graph.edges) - len(drawn), left)

@@ -55,7 +55,7 @@ def gathered(tables: Tables) -> Iterator[ReplicatedChains]:
     seconds = _seconds(tables, records)
     for (cell, (host, program)), groups in sorted(by_cell.items(), key=lambda item: tuple(map(str, item[0]))):
         names = [name for name in tables.outline.testbeds if name in groups]
-        replicates = {name: [counts for _, counts in sorted(groups[name], key=lambda one: one[0])] for name in names}
+        replicates = {name: [counts for _, counts in sorted(groups[name], key=lambda entry: entry[0])] for name in names}
         times = {name: seconds[key] for name in names if (key := (cell, (host, program), name)) in seconds}
         yield ReplicatedChains(cells[cell], host, program, replicates, times)
 

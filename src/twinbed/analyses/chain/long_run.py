@@ -113,16 +113,16 @@ def closed_classes(p: Floats) -> list[NDArray[np.intp]]:
     count, label = connected_components(csr_array(p > 0), directed=True, connection="strong")
     left = label[:, None] != label[None, :]
     leaves = np.unique(label[((p > 0) & left).any(axis=1)])
-    return [np.flatnonzero(label == one) for one in range(count) if one not in leaves]
+    return [np.flatnonzero(label == index) for index in range(count) if index not in leaves]
 
 
-def total_variation(one: Spectrum, two: Spectrum, *, of_use: bool = False) -> float:
+def total_variation(own: Spectrum, reference: Spectrum, *, of_use: bool = False) -> float:
     """Return half the sum of differences of two distributions over all states of either."""
 
     def shares(of: Spectrum) -> dict[str, float]:
         return dict(zip(of.states, of.use if of_use else of.stationary, strict=True))
 
-    a, b = shares(one), shares(two)
+    a, b = shares(own), shares(reference)
     return math.fsum(abs(a.get(state, 0.0) - b.get(state, 0.0)) for state in a.keys() | b.keys()) / 2
 
 

@@ -48,14 +48,14 @@ class ChainParams(NoSettings):
 
 
 def compare_chains(
-    one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, threshold: float = 0.0, seed: int = 0
+    own: Sequence[Transitions], reference: Sequence[Transitions], *, order: int = 1, threshold: float = 0.0, seed: int = 0
 ) -> Compared:
     """Compare one testbed's replicates with another's. The test uses the whole chains, whatever the threshold."""
-    first, second = Transitions.pool(one), Transitions.pool(two)
+    first, second = Transitions.pool(own), Transitions.pool(reference)
     summary, edges = first.compare(second, order, threshold)
-    there = all(0 < counts.states(order, threshold).num_rows <= MOST_STATES for counts in (first, second))
-    spectra = (spectrum(first, order, threshold), spectrum(second, order, threshold)) if there else None
-    return Compared(summary, edges, spectra, same_chain(one, two, order=order, seed=seed))
+    fits = all(0 < counts.states(order, threshold).num_rows <= MOST_STATES for counts in (first, second))
+    spectra = (spectrum(first, order, threshold), spectrum(second, order, threshold)) if fits else None
+    return Compared(summary, edges, spectra, same_chain(own, reference, order=order, seed=seed))
 
 
 def alone(tables: Tables) -> Iterator[Alone]:
@@ -126,9 +126,9 @@ class Chain(Analysis[ChainParams, Chains]):
 
 
 def _graph(group: ReplicatedChains, testbed: str, reference: str, params: ChainParams) -> Graph:
-    one, two = (Transitions.pool(group.replicates[name]) for name in (testbed, reference))
+    own, other = (Transitions.pool(group.replicates[name]) for name in (testbed, reference))
     seconds = (group.seconds.get(testbed), group.seconds.get(reference))
-    return graph(one, two, order=params.order, threshold=params.threshold, seconds=seconds)
+    return graph(own, other, order=params.order, threshold=params.threshold, seconds=seconds)
 
 
 def _row(group: ReplicatedChains, testbed: str, reference: str, compared: Compared) -> ChainRow:
@@ -166,7 +166,7 @@ def _with_verdict(row: ChainRow, p_adjusted: float, confidence: float) -> ChainR
 
 
 def _walk_row(group: ReplicatedChains, walked: Walked) -> WalkRow:
-    values = {each.name: getattr(walked, each.name) for each in fields(walked)}
+    values = {field.name: getattr(walked, field.name) for field in fields(walked)}
     return WalkRow(**values, cell=group.cell, host=group.host, program=group.program)
 
 

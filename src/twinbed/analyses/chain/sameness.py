@@ -47,10 +47,10 @@ class Sameness:
     """The smallest p-value that this many replicates can reach. If it is above alpha, no difference can be shown."""
 
 
-def same_chain(one: Sequence[Transitions], two: Sequence[Transitions], *, order: int = 1, seed: int = 0) -> Sameness:
+def same_chain(own: Sequence[Transitions], reference: Sequence[Transitions], *, order: int = 1, seed: int = 0) -> Sameness:
     """Test one group of replicates against another."""
-    replicates = [*one, *two]
-    n, k = len(replicates), len(one)
+    replicates = [*own, *reference]
+    n, k = len(replicates), len(own)
     exact, least = are_counted(k, n - k), least_p(k, n - k)
     counts, rows = _counts(replicates, order)
     distance = float(_distances(np.arange(n)[None, :] < k, counts, rows)[0]) if counts.size else math.nan
@@ -89,7 +89,7 @@ def _counts(replicates: Sequence[Transitions], order: int) -> tuple[Floats, Posi
         keys = zip(edges["state"].to_pylist(), edges["call"].to_pylist(), strict=True)
         by_replicate.append(dict(zip(keys, edges["count"].to_pylist(), strict=True)))
     keys_of_all = sorted(set().union(*by_replicate))
-    counts = np.array([[one.get(key, 0) for key in keys_of_all] for one in by_replicate], dtype=float)
+    counts = np.array([[of_replicate.get(key, 0) for key in keys_of_all] for of_replicate in by_replicate], dtype=float)
     begins = [at for at, key in enumerate(keys_of_all) if at == 0 or keys_of_all[at - 1][0] != key[0]]
     return counts, np.array(begins, dtype=np.intp)
 
@@ -102,7 +102,7 @@ def _distances(labels: Labels, counts: Floats, rows: Positions) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         p, q = (np.nan_to_num(group / np.repeat(total, width, axis=1)) for group, total in zip(groups, totals, strict=True))
         middle = (p + q) / 2
-        terms = sum(np.where(one > 0, one / 2 * np.log2(one / middle), 0.0) for one in (p, q))
+        terms = sum(np.where(row > 0, row / 2 * np.log2(row / middle), 0.0) for row in (p, q))
         bits = np.add.reduceat(terms, rows, axis=1).clip(0, 1)
         bits = np.where((totals[0] > 0) & (totals[1] > 0), bits, 1.0)
         weight = sum(total / total.sum(axis=1, keepdims=True) for total in totals) / 2

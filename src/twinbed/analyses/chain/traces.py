@@ -64,9 +64,9 @@ def programs(traces: Traces, other: Traces | None, wanted: str | None) -> list[s
     """Return the programs to show: with two sides, those that both have. Raises TwinbedError if there is none."""
     names = [name for name in traces.programs if (other is None or name in other.programs) and wanted in (None, name)]
     if not names:
-        there = [", ".join(sorted(str(name) for name in side.programs)) or "none" for side in (traces, other) if side]
+        present = [", ".join(sorted(str(name) for name in side.programs)) or "none" for side in (traces, other) if side]
         both = "in both traces" if other else "in the traces"
-        raise TwinbedError(f"no program {wanted or ''} {both}".replace("  ", " "), advice=f"programs: {' and '.join(there)}")
+        raise TwinbedError(f"no program {wanted or ''} {both}".replace("  ", " "), advice=f"programs: {' and '.join(present)}")
     return names
 
 
@@ -100,24 +100,24 @@ class Program:
 
 def shown(traces: Traces, other: Traces | None, name: str | None, rules: Rules) -> Program:
     """Return the chain of a program, or its chains of both sides compared."""
-    one, order, threshold = traces.pooled(name), rules.order, rules.threshold
+    first, order, threshold = traces.pooled(name), rules.order, rules.threshold
     settings: dict[str, object] = {"program": name, "order": order, "threshold": threshold}
     if other is None:
-        states, edges = one.states(order, threshold).to_pylist(), one.edges(order, threshold).to_pylist()
-        data = {**settings, "calls": one.calls, "sequences": one.sequences, "states": states, "edges": edges}
-        return Program(one_chain(name, one, _graph(traces, None, name, rules), order), data)
+        states, edges = first.states(order, threshold).to_pylist(), first.edges(order, threshold).to_pylist()
+        data = {**settings, "calls": first.calls, "sequences": first.sequences, "states": states, "edges": edges}
+        return Program(one_chain(name, first, _graph(traces, None, name, rules), order), data)
     compared = compare_chains(traces.programs[name], other.programs[name], order=order, threshold=threshold)
-    two = other.pooled(name)
+    second = other.pooled(name)
     walks = {
-        "first through second": (_walk(two, one, rules), _walk(two, two, rules)),
-        "second through first": (_walk(one, two, rules), _walk(one, one, rules)),
+        "first through second": (_walk(second, first, rules), _walk(second, second, rules)),
+        "second through first": (_walk(first, second, rules), _walk(first, first, rules)),
     }
     data = {
         **settings,
         **compared.summary,
         "stationary_distance": compared.stationary_distance,
         "use_distance": compared.use_distance,
-        "spectral_gaps": [each.gap for each in compared.spectra] if compared.spectra else None,
+        "spectral_gaps": [side.gap for side in compared.spectra] if compared.spectra else None,
         "sameness": asdict(compared.sameness),
         "walks": {way: {"walk": _finite(walk), "own": _finite(own)} for way, (walk, own) in walks.items()},
         "edges": compared.edges.to_pylist(),

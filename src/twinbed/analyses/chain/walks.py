@@ -75,7 +75,7 @@ class Walked:
 
 def support(groups: Mapping[str, Sequence[Transitions]]) -> int:
     """Return the number of different calls in all replicates of all testbeds."""
-    return len({name for group in groups.values() for one in group for name in one.names})
+    return len({name for group in groups.values() for chain in group for name in chain.names})
 
 
 def walk_all(
@@ -91,18 +91,18 @@ def walk_all(
     walked: list[Walked] = []
     for testbed in (reference, *(name for name in groups if name != reference)):
         walks = [_walk(chain, sequence, rules, calls) for chain in chains for sequence in groups[testbed]]
-        each = [
+        per_call = [
             _per_call(chains, sequence, rules, calls, at if testbed == reference else None)
             for at, sequence in enumerate(groups[testbed])
         ]
-        values = [value for value in each if value is not None] if None not in each else []
+        values = [value for value in per_call if value is not None] if None not in per_call else []
         lengths = {walk["transitions"] for walk in walks}
         if base is None:
             base_lengths, base_values = lengths, values
         equal = len(lengths | base_lengths) == 1
-        one = _walked(testbed, walks, equal, base, values, base_values, confidence)
-        base = base or one
-        walked.append(one)
+        of_testbed = _walked(testbed, walks, equal, base, values, base_values, confidence)
+        base = base or of_testbed
+        walked.append(of_testbed)
     return walked
 
 

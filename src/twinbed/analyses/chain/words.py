@@ -48,7 +48,7 @@ def section(result: Chains) -> Section:
     walks = Section("walks", "Walks through the reference's chains", "", (_walks(result.walks),), folded=True)
     items: list[Item] = [*([METHOD] if rows else []), _chains(rows), walks]
     drawn = [(row, graph) for row, graph in zip(rows, result.graphs, strict=True) if row.distance is not None]
-    drawn.sort(key=lambda each: -(each[0].distance or 0.0))
+    drawn.sort(key=lambda entry: -(entry[0].distance or 0.0))
     items += [pictures(row, graph, at) for at, (row, graph) in enumerate(drawn[:MOST_PICTURES])]
     if len(drawn) > MOST_PICTURES:
         items.append(f"Only the {MOST_PICTURES} largest distances have pictures; the table has all.")
@@ -58,7 +58,7 @@ def section(result: Chains) -> Section:
 
 def _chains(rows: Sequence[ChainRow]) -> Table:
     columns = (
-        *(Column(each.name) for each in fields(ChainRow)),
+        *(Column(field.name) for field in fields(ChainRow)),
         *PLACE,
         Column(head="verdict", value=lambda row: VERDICTS[row.different]),
         Column(head="distance", format=".4g", value="distance"),
@@ -82,7 +82,7 @@ def _gaps(row: ChainRow) -> str:
 def _walks(rows: Sequence[WalkRow]) -> Table:
     columns = (
         *(Column(name) for name in ("cell", "host", "program")),
-        *(Column(each.name) for each in fields(Walked) if each.name != "interval"),
+        *(Column(field.name) for field in fields(Walked) if field.name != "interval"),
         *(Column(name) for name in ("relative_probability", "low", "high")),
         *PLACE,
         Column(head="walks", format=",", value="walks"),
@@ -148,14 +148,14 @@ def two_chains(program: str | None, compared: Compared, walks: Mapping[str, tupl
     rows: list[EdgeRow] = sorted(compared.edges.to_pylist(), key=_apart)
     differing = [row for row in rows if _difference(row) > 0]
     walked = (
-        Column(head="walk", value=lambda each: each[0]),
-        Column(head="transitions", format="d", value=lambda each: each[1]["transitions"]),
-        Column(head="invalid", format="d", value=lambda each: each[1]["invalid"]),
-        Column(head="kinds", format="d", value=lambda each: each[1]["invalid_kinds"]),
-        Column(head="log10 a call", format=".4g", value=lambda each: each[1]["log10_per_call"]),
-        Column(head="its own", format=".4g", value=lambda each: each[2]["log10_per_call"]),
+        Column(head="walk", value=lambda row: row[0]),
+        Column(head="transitions", format="d", value=lambda row: row[1]["transitions"]),
+        Column(head="invalid", format="d", value=lambda row: row[1]["invalid"]),
+        Column(head="kinds", format="d", value=lambda row: row[1]["invalid_kinds"]),
+        Column(head="log10 a call", format=".4g", value=lambda row: row[1]["log10_per_call"]),
+        Column(head="its own", format=".4g", value=lambda row: row[2]["log10_per_call"]),
         # As the seeds print it: the power of ten alone.
-        Column(head="probability", format="s", value=lambda each: exponent(each[1]["log10_probability"])),
+        Column(head="probability", format="s", value=lambda row: exponent(row[1]["log10_probability"])),
     )
     edges = (
         Column(head="state", value="state"),
@@ -182,7 +182,7 @@ def _facts(compared: Compared) -> tuple[str, ...]:
         "Jensen-Shannon distance of the rows": _short(summary["distance"]),
         "total variation, stationary": _short(compared.stationary_distance),
         "total variation, of use": _short(compared.use_distance),
-        "spectral gaps": " and ".join(_short(each.gap) or "-" for each in spectra) if spectra else None,
+        "spectral gaps": " and ".join(_short(side.gap) or "-" for side in spectra) if spectra else None,
     }
     if same.p_value is not None and same.least_p < 1:
         facts["p of one chain"] = f"{same.p_value:.4g} (permutation of the files; at least {same.least_p:.2g})"

@@ -85,10 +85,10 @@ def of_study(tables: Tables, samples: Samples, carry: Carried, left: Residue) ->
 
 
 def _by_testbed(records: Records) -> Mapping[str, Sequence[Record]]:
-    each: dict[str, list[Record]] = defaultdict(list)
+    by_testbed: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        each[testbed_named(record.settings)].append(record)
-    return each
+        by_testbed[testbed_named(record.settings)].append(record)
+    return by_testbed
 
 
 def _merged(testbed: str, runs: Sequence[str], carry: Carried) -> Iterable[Caution]:
@@ -156,11 +156,11 @@ def _apart(tables: Tables, records: Records, cells: Mapping[tuple[str, str], NDA
 def _circumstances_of(records: Records, circumstances: Mapping[str, Mapping[str, str]], by: str) -> Mapping[str, set[str]]:
     """Return, for each circumstance that all runs of a cell know, its values; without the factor that is compared, ``by``."""
     once = {id(settings): _of_measuring(settings, by) for settings in records.settings.distinct()}
-    each = list(once.values())
+    facts = list(once.values())
     if circumstances:
         runs = zip(records.ids, records.settings.listed(), strict=True)
-        each = [{**once[id(settings)], **circumstances.get(run, {})} for run, settings in runs]
-    return {what: {one[what] for one in each} for what in each[0] if all(what in one for one in each)}
+        facts = [{**once[id(settings)], **circumstances.get(run, {})} for run, settings in runs]
+    return {what: {run[what] for run in facts} for what in facts[0] if all(what in run for run in facts)}
 
 
 def _measured_apart(tables: Tables) -> bool:
@@ -182,17 +182,17 @@ def _circumstances(tables: Tables) -> Mapping[str, Mapping[str, str]]:
     for run, place, fact, value in (
         zip(*(table[name].to_pylist() for name in ("run", "place", "fact", "value")), strict=True) if table.num_rows else ()
     ):
-        about = suspicion(place, fact)
-        if about.circumstance and about.kind != "package" and value not in ("", "null"):
+        suspect = suspicion(place, fact)
+        if suspect.circumstance and suspect.kind != "package" and value not in ("", "null"):
             of_run[run][f"{place}: {fact}"] = value
     return of_run
 
 
 def _varying(settings: Sequence[Mapping[str, object]]) -> dict[str, frozenset[str]]:
     """Settings that are not the same in all; one that only some have is there and not there."""
-    leaves = [dict(_leaves(each)) for each in settings]
-    names = dict.fromkeys(name for each in leaves for name in each)
-    values = {name: frozenset(each.get(name, ABSENT) for each in leaves) for name in names}
+    leaves = [dict(_leaves(run_settings)) for run_settings in settings]
+    names = dict.fromkeys(name for flat in leaves for name in flat)
+    values = {name: frozenset(flat.get(name, ABSENT) for flat in leaves) for name in names}
     return {f"setting {name}": several for name, several in values.items() if len(several) > 1}
 
 

@@ -41,25 +41,30 @@ def values(comparison: Comparison) -> int:
 
 
 def testable(comparison: Comparison) -> bool:
-    return values(comparison) >= FEW and not any(each.kind in NO_VERDICT for each in comparison.cautions)
+    return values(comparison) >= FEW and not any(caution.kind in NO_VERDICT for caution in comparison.cautions)
 
 
 def decided(comparisons: Sequence[Comparison], alpha: float) -> Decided:
     """Return the verdicts that hold together, with probability 1 - ``alpha``."""
-    able = [testable(each) for each in comparisons]
+    able = [testable(comparison) for comparison in comparisons]
     half = alpha / 2
-    alone = ([each.p_equivalent for each in comparisons], [each.p_different_alone for each in comparisons])
-    within, beyond = (holm([p_value if tested else None for p_value, tested in zip(each, able, strict=True)]) for each in alone)
-    of_all = tuple(
-        replace(each, verdict=_verdict(equivalent, different, half), p_equivalent=equivalent, p_different=different)
-        for each, equivalent, different in zip(comparisons, within, beyond, strict=True)
+    alone = (
+        [comparison.p_equivalent for comparison in comparisons],
+        [comparison.p_different_alone for comparison in comparisons],
     )
-    shown = [sum(p_value is not None and p_value <= half for p_value in each) for each in (within, beyond)]
-    there = [sum(p_value is not None for p_value in each) for each in alone]
+    within, beyond = (
+        holm([p_value if tested else None for p_value, tested in zip(p_values, able, strict=True)]) for p_values in alone
+    )
+    of_all = tuple(
+        replace(comparison, verdict=_verdict(equivalent, different, half), p_equivalent=equivalent, p_different=different)
+        for comparison, equivalent, different in zip(comparisons, within, beyond, strict=True)
+    )
+    shown = [sum(p_value is not None and p_value <= half for p_value in p_values) for p_values in (within, beyond)]
+    counts = [sum(p_value is not None for p_value in p_values) for p_values in alone]
     return Decided(
         of_all,
         sum(equivalent is not None or different is not None for equivalent, different in zip(within, beyond, strict=True)),
-        *(half / max(1, count - already) for count, already in zip(there, shown, strict=True)),
+        *(half / max(1, count - already) for count, already in zip(counts, shown, strict=True)),
     )
 
 

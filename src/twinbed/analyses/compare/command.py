@@ -132,13 +132,13 @@ def chosen(result: Comparisons, metrics: tuple[str, ...], everything: bool) -> l
     """Return the comparisons asked for. Raises TwinbedError for an unknown metric."""
     from twinbed.model.error import TwinbedError
 
-    known = sorted({each.metric for each in result.comparisons})
+    known = sorted({comparison.metric for comparison in result.comparisons})
     for metric in metrics:
         if metric not in known:
             raise TwinbedError(f"there is no metric {metric!r} to compare", advice=instead(metric, known))
     if metrics:
-        return [each for each in result.comparisons if each.metric in metrics]
-    return [each for each in result.comparisons if everything or each.headline]
+        return [comparison for comparison in result.comparisons if comparison.metric in metrics]
+    return [comparison for comparison in result.comparisons if everything or comparison.headline]
 
 
 def exit_code(result: Comparisons) -> int:
@@ -176,26 +176,26 @@ def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -
     from twinbed.analyses.compare.rows import order_rows, rows
     from twinbed.model.tables import TESTBED
 
-    touched = {kind: len(touching(kind, result, shown)) for kind in {each.kind for each in result.cautions}}
+    touched = {kind: len(touching(kind, result, shown)) for kind in {caution.kind for caution in result.cautions}}
     data = {
         **({} if result.by == TESTBED else {"by": result.by}),
         **(two.document(result) if two else {}),
         "summary": [
             {
-                "testbed": each.testbed,
-                "reference": each.reference,
-                "verdict": str(each.verdict),
-                "equivalent": len(each.equivalent),
-                "different": len(each.different),
-                "inconclusive": len(each.inconclusive),
-                "sentence": each.sentence,
-                "use_for": list(each.use_for),
-                "do_not_use_for": list(each.avoid_for),
-                "cannot_tell": list(each.cannot_tell),
-                "spread": each.spread_sentence or None,
-                "advice": list(each.advice),
+                "testbed": conclusion.testbed,
+                "reference": conclusion.reference,
+                "verdict": str(conclusion.verdict),
+                "equivalent": len(conclusion.equivalent),
+                "different": len(conclusion.different),
+                "inconclusive": len(conclusion.inconclusive),
+                "sentence": conclusion.sentence,
+                "use_for": list(conclusion.use_for),
+                "do_not_use_for": list(conclusion.avoid_for),
+                "cannot_tell": list(conclusion.cannot_tell),
+                "spread": conclusion.spread_sentence or None,
+                "advice": list(conclusion.advice),
             }
-            for each in conclusions(result)
+            for conclusion in conclusions(result)
         ],
         **({"left_out": dict(result.left_out)} if result.left_out else {}),
         **(
@@ -212,7 +212,7 @@ def _print_json(result: Comparisons, shown: list[Comparison], two: Two | None) -
         ),
         "look": asdict(result.interim) if result.interim else None,
         "comparisons": rows(shown),
-        "pooled": [asdict(each) for each in result.pooled],
+        "pooled": [asdict(comparison) for comparison in result.pooled],
         "order": order_rows(result.orderings),
         "cautions": [
             {

@@ -92,19 +92,19 @@ class Conclusion:
 
     def _different(self) -> str:
         stands = f"is not a stand-in for {self.reference} here" if self.by == TESTBED else f"differs from {self.reference} here"
-        return f"{self.testbed} {stands}: {said_of(self.worst)}."
+        return f"{self.testbed} {stands}: {sentence_of(self.worst)}."
 
     @property
     def worst(self) -> Comparison:
         """Return the largest difference, among what users see where that differs."""
-        seen_by_users = [each for each in self.different if each.layer == Layer.APPLICATION]
+        seen_by_users = [comparison for comparison in self.different if comparison.layer == Layer.APPLICATION]
         return max(seen_by_users or self.different, key=distance)
 
     def _inconclusive(self) -> str:
         asks = f"can stand in for {self.reference}" if self.by == TESTBED else f"differs from {self.reference}"
         if self.barred:
             return f"there is no verdict on {self.testbed}: {self.barred}."
-        fewest = min((each.runs for each in self.inconclusive if each.runs), default=0)
+        fewest = min((comparison.runs for comparison in self.inconclusive if comparison.runs), default=0)
         counted = f" with {fewest} replicate{'s' if fewest > 1 else ''}" if fewest else ""
         count = len(self.inconclusive)
         whole = f"{count} of {self.total}" if count < self.total else f"all {count}" if count > 1 else "its one"
@@ -114,18 +114,24 @@ class Conclusion:
     @property
     def barred(self) -> str:
         """Return why nothing of the testbed has a verdict, whatever the numbers are; empty where something has."""
-        kinds = {doubt(each) for each in self.inconclusive}
+        kinds = {doubt(comparison) for comparison in self.inconclusive}
         kind = kinds.pop() if len(kinds) == 1 and self.verdict is Verdict.INCONCLUSIVE and not self.equivalent else None
         return WITHOUT[kind] if kind else ""
 
     def _matches(self) -> str:
         """``Packets per request and bytes per request match at payload 500B.``"""
-        names = list(dict.fromkeys(_title(each) for each in self.picked))
+        names = list(dict.fromkeys(_title(comparison) for comparison in self.picked))
         if not names:
             return ""
-        of_all = [each for each in (*self.equivalent, *self.different, *self.inconclusive) if _title(each) in names]
+        of_all = [
+            comparison for comparison in (*self.equivalent, *self.different, *self.inconclusive) if _title(comparison) in names
+        ]
         where = "" if len(self.picked) == len(of_all) else f" in {len(self.picked)} of {len(of_all)} cells"
-        if where and len({str(each.cell) for each in self.picked}) == 1 and len(self.picked[0].cell) <= MOST_FACTORS:
+        if (
+            where
+            and len({str(comparison.cell) for comparison in self.picked}) == 1
+            and len(self.picked[0].cell) <= MOST_FACTORS
+        ):
             where = _at(self.picked[0])
         shown = listed(names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"])
         return f"{shown[:1].upper()}{shown[1:]} match{'es' if len(names) == 1 else ''}{where}."
@@ -133,45 +139,55 @@ class Conclusion:
     @property
     def use_for(self) -> tuple[str, ...]:
         """Return what is equivalent, an item a metric, the largest difference first."""
-        return _items(self.picked, self._of(), self._use)
+        return _items(self.picked, self._cells_of_titles(), self._use)
 
-    def _use(self, each: Comparison) -> str:
-        mean = "mean " if any(other in self.spread for other in self.picked if _title(other) == _title(each)) else ""
-        if each.ratio is None:
-            return f"{mean}{_title(each)}"
-        change = changed(each.ratio, sentence=True)
-        return f"{mean}{_title(each)}: {change}" + ("" if change == SAME else f", within {share(each.margin)}")
+    def _use(self, comparison: Comparison) -> str:
+        mean = "mean " if any(other in self.spread for other in self.picked if _title(other) == _title(comparison)) else ""
+        if comparison.ratio is None:
+            return f"{mean}{_title(comparison)}"
+        change = changed(comparison.ratio, sentence=True)
+        return f"{mean}{_title(comparison)}: {change}" + ("" if change == SAME else f", within {share(comparison.margin)}")
 
     @property
     def avoid_for(self) -> tuple[str, ...]:
         """Return what differs, an item a metric, the largest difference first; then means whose spread differs."""
-        items = _items(self.different, self._of(), lambda each: f"{_title(each)}: {_change(each)}{_predictable(each)}")
-        apart = [each for each in self.spread if each in self.picked]
-        return (*items, *_items(apart, self._of(), _varying, key=_spread_distance))
+        items = _items(
+            self.different,
+            self._cells_of_titles(),
+            lambda comparison: f"{_title(comparison)}: {_change(comparison)}{_predictable(comparison)}",
+        )
+        apart = [comparison for comparison in self.spread if comparison in self.picked]
+        return (*items, *_items(apart, self._cells_of_titles(), _varying, key=_spread_distance))
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:
         """Return what is inconclusive with what would decide it, an item a metric, the largest difference first."""
-        alone = [each for each in self.equivalent if each not in self.picked]
+        alone = [comparison for comparison in self.equivalent if comparison not in self.picked]
         return (
-            *_items(self.inconclusive, self._of(), lambda each: f"{_title(each)}: {short_reason(each)}"),
+            *_items(
+                self.inconclusive,
+                self._cells_of_titles(),
+                lambda comparison: f"{_title(comparison)}: {short_reason(comparison)}",
+            ),
             *_items(
                 alone,
-                self._of(),
-                lambda each: f"{_title(each)}: {_change(each)}; within {share(each.margin)} only without correction",
+                self._cells_of_titles(),
+                lambda comparison: (
+                    f"{_title(comparison)}: {_change(comparison)}; within {share(comparison.margin)} only without correction"
+                ),
             ),
         )
 
-    def _of(self) -> Mapping[str, int]:
+    def _cells_of_titles(self) -> Mapping[str, int]:
         counts: dict[str, int] = {}
-        for each in (*self.equivalent, *self.different, *self.inconclusive):
-            counts[_title(each)] = counts.get(_title(each), 0) + 1
+        for comparison in (*self.equivalent, *self.different, *self.inconclusive):
+            counts[_title(comparison)] = counts.get(_title(comparison), 0) + 1
         return counts
 
     @property
     def spread_sentence(self) -> str:
         """``virtio varies more than container in 3 of 6 headline comparisons.``; empty where no spread is shown to differ."""
-        counts = {way: sum(_way(each) == way for each in self.spread) for way in ("more", "less")}
+        counts = {way: sum(_way(comparison) == way for comparison in self.spread) for way in ("more", "less")}
         parts = [f"{way} than {self.reference} in {count}" for way, count in counts.items() if count]
         plural = "s" if self.total > 1 else ""
         return f"{self.testbed} varies {' and '.join(parts)} of {self.total} headline comparison{plural}." if parts else ""
@@ -182,47 +198,47 @@ class Conclusion:
         return tuple(self._next())
 
     def _next(self) -> Iterator[str]:
-        if foreseen := [each for each in self.different if each.predictable is not None]:
-            widths = sorted(each.predictable or 0.0 for each in foreseen)
+        if foreseen := [comparison for comparison in self.different if comparison.predictable is not None]:
+            widths = sorted(comparison.predictable or 0.0 for comparison in foreseen)
             yield (
                 f"Different, but predictable: after calibration {self.testbed} predicts {_names(foreseen)} of {self.reference} "
                 f"within ±{plus_minus(widths[len(widths) // 2])} (median of {len(foreseen)} of {len(self.different)})."
             )
-        if apart := [each for each in self.picked if each in self.spread]:
+        if apart := [comparison for comparison in self.picked if comparison in self.spread]:
             yield (
                 f"Mean {_names(apart)} match {self.reference}. Run-to-run spread does not: do not use {self.testbed} for "
                 "single runs or percentiles."
             )
         for kind, text in WITHOUT.items():
-            if barred := [each for each in self.inconclusive if doubt(each) is kind]:
+            if barred := [comparison for comparison in self.inconclusive if doubt(comparison) is kind]:
                 yield f"No verdict in {len(barred)} of {self.total} headline comparisons, because {text}: {kind.advice}."
-        yield from self._to_decide([each for each in self.inconclusive if doubt(each) is None])
+        yield from self._to_decide([comparison for comparison in self.inconclusive if doubt(comparison) is None])
 
     def _to_decide(self, still_open: Sequence[Comparison]) -> Iterator[str]:
-        needed = [each.replicates_needed for each in still_open if each.replicates_needed]
+        needed = [comparison.replicates_needed for comparison in still_open if comparison.replicates_needed]
         if needed:
             count = len(self.inconclusive)
             which = "all inconclusive comparisons" if len(needed) == count else f"{len(needed)} of {count} inconclusive ones"
             yield f"About {max(needed)} new {replicates(still_open[0])} would decide {which}, each with a chance of {CHANCE}."
-        others = [each for each in still_open if not each.replicates_needed]
-        if beyond := [each for each in others if is_beyond(each)]:
+        others = [comparison for comparison in still_open if not comparison.replicates_needed]
+        if beyond := [comparison for comparison in others if is_beyond(comparison)]:
             yield (
                 f"More replicates, or fewer comparisons, may show that {_names(beyond)} differ{'s' if _one(beyond) else ''}: "
                 "`twinbed plan --pilot` estimates how many."
             )
-        if near := [each for each in others if not is_beyond(each)]:
+        if near := [comparison for comparison in others if not is_beyond(comparison)]:
             yield f"A wider margin or steadier runs may decide {_names(near)}: {explanation(near[0])}."
 
 
-def said_of(each: Comparison) -> str:
+def sentence_of(comparison: Comparison) -> str:
     """Return ``requests per second 30 % lower at payload 1MiB (95 % CI 24-36 %)``."""
-    where = _at(each) if len(each.cell) <= MOST_FACTORS else " in its worst cell"
-    return f"{_title(each)} {_change(each)}{where}{_confidence(each)}"
+    where = _at(comparison) if len(comparison.cell) <= MOST_FACTORS else " in its worst cell"
+    return f"{_title(comparison)} {_change(comparison)}{where}{_confidence(comparison)}"
 
 
 def unseen(comparisons: Iterable[Comparison]) -> str:
     """Return what so few runs cannot show, of the comparison with the fewest; empty without runs."""
-    fewest = min((each.runs for each in comparisons if each.runs), default=0)
+    fewest = min((comparison.runs for comparison in comparisons if comparison.runs), default=0)
     if not fewest:
         return ""
     return (
@@ -233,16 +249,20 @@ def unseen(comparisons: Iterable[Comparison]) -> str:
 
 def conclusions(result: Comparisons) -> tuple[Conclusion, ...]:
     """Return one Conclusion for each testbed but the reference."""
-    headlines = [each for each in result.comparisons if each.headline]
-    adjusted = iter(holm([each.p_equivalent for each in headlines if each.p_equivalent is not None]))
-    picked = {id(each) for each in headlines if each.p_equivalent is not None and next(adjusted) <= result.alpha}
+    headlines = [comparison for comparison in result.comparisons if comparison.headline]
+    adjusted = iter(holm([comparison.p_equivalent for comparison in headlines if comparison.p_equivalent is not None]))
+    picked = {
+        id(comparison) for comparison in headlines if comparison.p_equivalent is not None and next(adjusted) <= result.alpha
+    }
     grounds: dict[str, str] = {}
     for caution in result.cautions:
         if caution.kind in GROUND:
             grounds.setdefault(caution.subject, GROUND[caution.kind])
-    testbeds = dict.fromkeys(each.testbed for each in result.comparisons)
+    testbeds = dict.fromkeys(comparison.testbed for comparison in result.comparisons)
     return tuple(
-        _conclusion([each for each in result.comparisons if each.testbed == testbed], picked, grounds, len(headlines))
+        _conclusion(
+            [comparison for comparison in result.comparisons if comparison.testbed == testbed], picked, grounds, len(headlines)
+        )
         for testbed in testbeds
     )
 
@@ -250,15 +270,20 @@ def conclusions(result: Comparisons) -> tuple[Conclusion, ...]:
 def _conclusion(comparisons: Sequence[Comparison], picked: Set[int], grounds: Mapping[str, str], family: int) -> Conclusion:
     """Return that of one testbed. ``picked``: identities of headlines that are equivalent after correction."""
     first = comparisons[0]
-    of = {verdict: tuple(each for each in comparisons if each.headline and each.verdict is verdict) for verdict in Verdict}
+    of = {
+        verdict: tuple(comparison for comparison in comparisons if comparison.headline and comparison.verdict is verdict)
+        for verdict in Verdict
+    }
     equivalent = of[Verdict.EQUIVALENT]
     is_whole = not (of[Verdict.DIFFERENT] or of[Verdict.INCONCLUSIVE])
     return Conclusion(
         *(first.testbed, first.reference, first.by, first.margin),
         grounds.get(first.testbed) or grounds.get(first.reference) or grounds.get("", ""),
         *(equivalent, of[Verdict.DIFFERENT], of[Verdict.INCONCLUSIVE]),
-        tuple(each for each in comparisons if each.headline and each.spread and each.spread.differs),
-        equivalent if is_whole else tuple(each for each in equivalent if id(each) in picked),
+        tuple(
+            comparison for comparison in comparisons if comparison.headline and comparison.spread and comparison.spread.differs
+        ),
+        equivalent if is_whole else tuple(comparison for comparison in equivalent if id(comparison) in picked),
         family,
     )
 
@@ -266,8 +291,8 @@ def _conclusion(comparisons: Sequence[Comparison], picked: Set[int], grounds: Ma
 def matrix(result: Comparisons, comparisons: Sequence[Comparison] | None = None) -> Matrix:
     """Return the headline verdicts, or those of ``comparisons``, a row a metric and cell, a column a testbed. With more than
     ``MOST_ROWS`` such rows, a row is a metric over all its cells."""
-    shown = [each for each in result.comparisons if each.headline] if comparisons is None else comparisons
-    heads = tuple(dict.fromkeys(each.testbed for each in shown))
+    shown = [comparison for comparison in result.comparisons if comparison.headline] if comparisons is None else comparisons
+    heads = tuple(dict.fromkeys(comparison.testbed for comparison in shown))
     rows = tuple(_rows(shown, heads, _entry))
     if len(rows) > MOST_ROWS:
         rows = tuple(_rows(shown, heads, None))
@@ -279,28 +304,33 @@ def matrix(result: Comparisons, comparisons: Sequence[Comparison] | None = None)
 def _rows(
     shown: Sequence[Comparison], heads: Sequence[str], entry: Callable[[Comparison], Entry] | None
 ) -> Iterator[MatrixRow]:
-    for (layer, title), of_metric in groupby(shown, key=lambda each: (each.layer, _title(each))):
+    for (layer, title), of_metric in groupby(shown, key=lambda comparison: (comparison.layer, _title(comparison))):
         group = LAYERS.get(layer, layer).partition(":")[0]
         listed_ = list(of_metric)
         if entry is None:
-            of_testbeds = [[each for each in listed_ if each.testbed == name] for name in heads]
+            of_testbeds = [[comparison for comparison in listed_ if comparison.testbed == name] for name in heads]
             cells = max(map(len, of_testbeds))
-            yield MatrixRow(group, title, f"{cells} cells", tuple(_over_cells(each) if each else None for each in of_testbeds))
+            yield MatrixRow(
+                group,
+                title,
+                f"{cells} cells",
+                tuple(_over_cells(of_testbed) if of_testbed else None for of_testbed in of_testbeds),
+            )
             continue
-        for cell, of_cell in groupby(listed_, key=lambda each: cell_title(each.cell)):
-            of = {each.testbed: each for each in of_cell}
+        for cell, of_cell in groupby(listed_, key=lambda comparison: cell_title(comparison.cell)):
+            of = {comparison.testbed: comparison for comparison in of_cell}
             yield MatrixRow(group, title, cell, tuple(entry(of[name]) if name in of else None for name in heads))
 
 
-def _entry(each: Comparison) -> Entry:
-    return Entry(_word(each), each.verdict, tuple(why(each)))
+def _entry(comparison: Comparison) -> Entry:
+    return Entry(_word(comparison), comparison.verdict, tuple(why(comparison)))
 
 
 def _over_cells(comparisons: Sequence[Comparison]) -> Entry:
     """Return all cells of a metric on a testbed as one entry: the range of the ratios, the worst verdict, how many of each."""
-    verdicts = [each.verdict for each in comparisons]
+    verdicts = [comparison.verdict for comparison in comparisons]
     worst = next(v for v in (Verdict.DIFFERENT, Verdict.INCONCLUSIVE, Verdict.EQUIVALENT) if v in verdicts)
-    ratios = sorted(each.ratio for each in comparisons if each.ratio is not None)
+    ratios = sorted(comparison.ratio for comparison in comparisons if comparison.ratio is not None)
     if worst is Verdict.EQUIVALENT or not ratios:
         word = "same" if worst is Verdict.EQUIVALENT else str(worst)
     else:
@@ -311,39 +341,39 @@ def _over_cells(comparisons: Sequence[Comparison]) -> Entry:
     return Entry(f"{word} ({count}/{len(verdicts)})" if len(set(verdicts)) > 1 else word, worst, counts)
 
 
-def _word(each: Comparison) -> str:
+def _word(comparison: Comparison) -> str:
     """Return a comparison in one or two words: ``-30 %``, ``1.9x``, ``same``."""
-    if each.verdict is Verdict.EQUIVALENT:
+    if comparison.verdict is Verdict.EQUIVALENT:
         return "same"
-    if each.effect is not None:
-        return held(each)
-    if each.ratio is None:
-        return "no values" if not (each.estimate.n and each.reference_estimate.n) else "no ratio"
-    return changed(each.ratio)
+    if comparison.effect is not None:
+        return held(comparison)
+    if comparison.ratio is None:
+        return "no values" if not (comparison.estimate.n and comparison.reference_estimate.n) else "no ratio"
+    return changed(comparison.ratio)
 
 
-def why(each: Comparison) -> Iterator[tuple[str, str]]:
+def why(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Yield what a verdict rests on: interval, values, replicates, method, correction; (what, its value)."""
-    yield "verdict", f"{each.verdict}: {explanation(each)}"
-    if each.ratio is not None or each.effect is not None:
+    yield "verdict", f"{comparison.verdict}: {explanation(comparison)}"
+    if comparison.ratio is not None or comparison.effect is not None:
         level = (
-            each.ratio_interval.level
-            if each.ratio_interval
-            else each.effect and each.effect.interval and each.effect.interval.level
+            comparison.ratio_interval.level
+            if comparison.ratio_interval
+            else comparison.effect and comparison.effect.interval and comparison.effect.interval.level
         )
-        yield (f"ratio [{share(round(level, 4))} CI]" if level else "ratio"), held(each)
-    scale = unit_scale(each.unit, [each.estimate.mean, each.reference_estimate.mean])
-    for name, estimate in ((each.testbed, each.estimate), (each.reference, each.reference_estimate)):
+        yield (f"ratio [{share(round(level, 4))} CI]" if level else "ratio"), held(comparison)
+    scale = unit_scale(comparison.unit, [comparison.estimate.mean, comparison.reference_estimate.mean])
+    for name, estimate in ((comparison.testbed, comparison.estimate), (comparison.reference, comparison.reference_estimate)):
         values = ", ".join(f"{value / scale.factor:.4g}" for value in estimate.values[:6])
         more = f", ... ({estimate.n})" if estimate.n > 6 else ""
         yield name, f"{values}{more} {scale.unit}".rstrip() if values else "no values"
-    if each.method:
-        paired = ", paired" if each.paired else ""
-        yield "method", f"{METHODS.get(each.method, each.method)}{paired}"
-    if each.p_different is not None:
-        yield "p of a difference", f"{each.p_different:.2g} after correction for {each.family} comparisons"
-    if each.p_equivalent is not None:
-        yield "p of equivalence", f"{each.p_equivalent:.2g}"
+    if comparison.method:
+        paired = ", paired" if comparison.paired else ""
+        yield "method", f"{METHODS.get(comparison.method, comparison.method)}{paired}"
+    if comparison.p_different is not None:
+        yield "p of a difference", f"{comparison.p_different:.2g} after correction for {comparison.family} comparisons"
+    if comparison.p_equivalent is not None:
+        yield "p of equivalence", f"{comparison.p_equivalent:.2g}"
 
 
 METHODS = {
@@ -367,78 +397,78 @@ def _items(
 ) -> tuple[str, ...]:
     """Return an item a metric, by its largest difference, which comes first."""
     by_metric: dict[str, list[Comparison]] = {}
-    for each in sorted(comparisons, key=key or distance, reverse=True):
-        by_metric.setdefault(_title(each), []).append(each)
+    for comparison in sorted(comparisons, key=key or distance, reverse=True):
+        by_metric.setdefault(_title(comparison), []).append(comparison)
     items = []
-    for title, found in by_metric.items():
-        text = say(found[0])
-        if len(found) < of[title]:
-            is_named = len(found) == 1 and len(found[0].cell) <= MOST_FACTORS
-            text += _at(found[0]) if is_named else f" ({len(found)} of {of[title]} cells)"
+    for title, group in by_metric.items():
+        text = say(group[0])
+        if len(group) < of[title]:
+            is_named = len(group) == 1 and len(group[0].cell) <= MOST_FACTORS
+            text += _at(group[0]) if is_named else f" ({len(group)} of {of[title]} cells)"
         items.append(text)
     return tuple(items)
 
 
-def _title(each: Comparison) -> str:
-    return metric_title(each.metric, each.host, each.direction)
+def _title(comparison: Comparison) -> str:
+    return metric_title(comparison.metric, comparison.host, comparison.direction)
 
 
-def _at(each: Comparison) -> str:
-    return f" at {cell_title(each.cell)}" if each.cell else ""
+def _at(comparison: Comparison) -> str:
+    return f" at {cell_title(comparison.cell)}" if comparison.cell else ""
 
 
-def _change(each: Comparison) -> str:
+def _change(comparison: Comparison) -> str:
     """Return how far a metric is from the reference: ``30 % lower``, ``12.5 times as high``."""
-    if each.effect is not None:
-        return held(each)
-    return explanation(each) if each.ratio is None else changed(each.ratio, sentence=True)
+    if comparison.effect is not None:
+        return held(comparison)
+    return explanation(comparison) if comparison.ratio is None else changed(comparison.ratio, sentence=True)
 
 
-def _confidence(each: Comparison) -> str:
-    interval = each.wide_interval
-    if interval is None or each.ratio is None or each.effect is not None:
+def _confidence(comparison: Comparison) -> str:
+    interval = comparison.wide_interval
+    if interval is None or comparison.ratio is None or comparison.effect is not None:
         return ""
-    return f" ({share(round(interval.level, 4))} CI {changed_range(each.ratio, interval.low, interval.high)})"
+    return f" ({share(round(interval.level, 4))} CI {changed_range(comparison.ratio, interval.low, interval.high)})"
 
 
-def _predictable(each: Comparison) -> str:
-    return "" if each.predictable is None else f", predictable to ±{plus_minus(each.predictable)}"
+def _predictable(comparison: Comparison) -> str:
+    return "" if comparison.predictable is None else f", predictable to ±{plus_minus(comparison.predictable)}"
 
 
-def _varying(each: Comparison) -> str:
-    ratio = each.spread.ratio if each.spread else None
+def _varying(comparison: Comparison) -> str:
+    ratio = comparison.spread.ratio if comparison.spread else None
     by = f": varies {ratio:.2g} times as much" if ratio else ""
-    return f"single runs or percentiles of {_title(each)}{by}"
+    return f"single runs or percentiles of {_title(comparison)}{by}"
 
 
-def _spread_distance(each: Comparison) -> float:
-    ratio = each.spread.ratio if each.spread else None
+def _spread_distance(comparison: Comparison) -> float:
+    ratio = comparison.spread.ratio if comparison.spread else None
     return max(ratio, 1 / ratio) if ratio else float("inf")
 
 
-def _way(each: Comparison) -> str:
+def _way(comparison: Comparison) -> str:
     """Return whether a spread that differs is ``more`` or ``less``."""
-    return "less" if each.spread and each.spread.ratio is not None and each.spread.ratio < 1 else "more"
+    return "less" if comparison.spread and comparison.spread.ratio is not None and comparison.spread.ratio < 1 else "more"
 
 
-def distance(each: Comparison) -> float:
+def distance(comparison: Comparison) -> float:
     """Return how far a metric is from the reference: the ratio or its inverse, whichever is above 1."""
-    if each.effect is not None:
-        return abs(each.effect.value)
-    if each.ratio:
-        return max(each.ratio, 1 / each.ratio)
-    return float("inf") if each.verdict is Verdict.DIFFERENT else 0.0
+    if comparison.effect is not None:
+        return abs(comparison.effect.value)
+    if comparison.ratio:
+        return max(comparison.ratio, 1 / comparison.ratio)
+    return float("inf") if comparison.verdict is Verdict.DIFFERENT else 0.0
 
 
 def _names(comparisons: Iterable[Comparison]) -> str:
-    names = list(dict.fromkeys(_title(each) for each in comparisons))
+    names = list(dict.fromkeys(_title(comparison) for comparison in comparisons))
     return listed(names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"])
 
 
 def _one(comparisons: Iterable[Comparison]) -> bool:
-    return len({_title(each) for each in comparisons}) == 1
+    return len({_title(comparison) for comparison in comparisons}) == 1
 
 
-def is_beyond(each: Comparison) -> bool:
+def is_beyond(comparison: Comparison) -> bool:
     """Return whether the ratio itself lies outside the margin: then no number of runs shows it to be within."""
-    return each.ratio is not None and not 1 / (1 + each.margin) <= each.ratio <= 1 + each.margin
+    return comparison.ratio is not None and not 1 / (1 + comparison.margin) <= comparison.ratio <= 1 + comparison.margin

@@ -33,19 +33,21 @@ def contrasts(
     """(testbed, a level's comparison with the first of ``levels`` there) of every metric and rest of the cell that has both.
     Its cell is without the factor; testbed and reference are named by their levels: ``offload off``."""
     rules = Rules(margin, round(1 - confidence, 12), confidence)
-    cautions = {(_name(each.cell), each.testbed): each.cautions for each in result.cell_cautions}
+    cautions = {(_name(of_cell.cell), of_cell.testbed): of_cell.cautions for of_cell in result.cell_cautions}
     places: dict[Place, list[Estimated]] = {}
-    for each in result.estimates:
-        if factor in each.cell and each.scale == Scale.RATIO and not each.events:
-            rest = {name: level for name, level in each.cell.items() if name != factor}
-            places.setdefault((each.metric, each.host, each.direction, each.testbed, _name(rest)), []).append(each)
+    for estimated in result.estimates:
+        if factor in estimated.cell and estimated.scale == Scale.RATIO and not estimated.events:
+            rest = {name: level for name, level in estimated.cell.items() if name != factor}
+            places.setdefault(
+                (estimated.metric, estimated.host, estimated.direction, estimated.testbed, _name(rest)), []
+            ).append(estimated)
     asked: list[tuple[str, Measured, Case]] = []
     for of_place in places.values():
-        by_level = {_name({factor: each.cell[factor]}): each for each in of_place}
+        by_level = {_name({factor: estimated.cell[factor]}): estimated for estimated in of_place}
         first, *others = (by_level.get(_name({factor: level})) for level in levels)
         for other in others:
             if first is not None and other is not None:
-                own = [each for side in (other, first) for each in cautions.get((_name(side.cell), side.testbed), ())]
+                own = [caution for side in (other, first) for caution in cautions.get((_name(side.cell), side.testbed), ())]
                 asked.append((other.testbed, *_contrast(other, first, factor, rules, own)))
     judgements = judged([case for _, _, case in asked], executor)
     for (testbed, both, _), judgement in zip(asked, judgements, strict=True):
@@ -54,13 +56,15 @@ def contrasts(
 
 def _contrast(of: Estimated, base: Estimated, factor: str, rules: Rules, cautions: Sequence[Caution]) -> tuple[Measured, Case]:
     samples = of.estimate, base.estimate
-    shapes = [doubtful_shape(each.values, of.scale, rules.margin) for each in samples]
+    shapes = [doubtful_shape(estimate.values, of.scale, rules.margin) for estimate in samples]
     skewed = (Caution(Kind.SKEWED, shape, of.testbed) for shape in shapes if shape)
-    here, there = (named(factor, level_text(each.cell[factor])) for each in (of, base))
+    own_level, base_level = (named(factor, level_text(side.cell[factor])) for side in (of, base))
     rest = {name: level for name, level in of.cell.items() if name != factor}
-    both = measured(of, base, (here, there), rest, rules.margin, (*cautions, *skewed), headline=of.headline)
-    one, two = (Sample.of(each.values) for each in samples)
-    return both, Case(of.scale, one, two, Arranged(one, two), Nature(steps=(of.step, base.step)), rules, skewed=any(shapes))
+    both = measured(of, base, (own_level, base_level), rest, rules.margin, (*cautions, *skewed), headline=of.headline)
+    own, reference = (Sample.of(estimate.values) for estimate in samples)
+    return both, Case(
+        of.scale, own, reference, Arranged(own, reference), Nature(steps=(of.step, base.step)), rules, skewed=any(shapes)
+    )
 
 
 def _name(cell: Mapping[str, Level]) -> str:

@@ -62,9 +62,9 @@ class Case:
     """A case to be judged: two samples and the rules. It holds nothing of the tables, since another process may judge it."""
 
     scale: str
-    one: Sample
+    own: Sample
     """One value a run, as in the reference."""
-    two: Sample
+    reference: Sample
     arranged: Arranged
     """The same as means are compared."""
     nature: Nature
@@ -91,8 +91,8 @@ DOUBTS = {"few_counts": Kind.FEW_COUNTS, "coarse": Kind.COARSE, "censored": Kind
 
 def judge(case: Case) -> Judgement:
     """Return all that two samples say. Spreads are of runs, and so are what has only an order, and names."""
-    one, two, arranged = case.one, case.two, case.arranged
-    if min(len(one), len(two), len(arranged.one), len(arranged.two)) < 2:
+    own, reference, arranged = case.own, case.reference, case.arranged
+    if min(len(own), len(reference), len(arranged.own), len(arranged.reference)) < 2:
         return _of_single_runs(case)
     if case.scale == Scale.RATIO:
         return _at_limit(_ratio(case), case)
@@ -103,36 +103,36 @@ def judge(case: Case) -> Judgement:
 
 def _at_limit(judgement: Judgement, case: Case) -> Judgement:
     """Return the judgement without an equivalence of means where values end at a limit: what lies beyond is not known."""
-    found = limit(case.one, case.two, case.nature.steps) if case.nature.timed else None
-    if found is None:
+    limited = limit(case.own, case.reference, case.nature.steps) if case.nature.timed else None
+    if limited is None:
         return judgement
-    ends = f"{found.here} of {len(case.one)} runs here and {found.reference} of {len(case.two)} on the reference"
+    ends = f"{limited.here} of {len(case.own)} runs here and {limited.reference} of {len(case.reference)} on the reference"
     undecided = None if judgement.p_equivalent is None else 1.0
-    detail = f"{ends} have the largest value, {found.value:g}"
+    detail = f"{ends} have the largest value, {limited.value:g}"
     return replace(judgement, verdict=Verdict.INCONCLUSIVE, p_equivalent=undecided, replicates_needed=None, censored=detail)
 
 
 def _of_single_runs(case: Case) -> Judgement:
     """Return the ratio of single runs: the one number worth having of them."""
-    if case.scale != Scale.RATIO or not case.one or not case.two:
+    if case.scale != Scale.RATIO or not case.own or not case.reference:
         return Judgement()
-    one, two = case.one.average, case.two.average
-    return Judgement(ratio=one / two) if one >= 0 and two > 0 else Judgement()
+    own, reference = case.own.average, case.reference.average
+    return Judgement(ratio=own / reference) if own >= 0 and reference > 0 else Judgement()
 
 
 def _ratio(case: Case) -> Judgement:
     arranged, nature, rules = case.arranged, case.nature, case.rules
-    one, two, paired = arranged.one, arranged.two, arranged.paired
+    own, reference, paired = arranged.own, arranged.reference, arranged.paired
     test = _tested(case)
-    spreads = spread(case.one, case.two, rules.confidence)
+    spreads = spread(case.own, case.reference, rules.confidence)
     if test is None:
         return Judgement(spread=spreads)
     equivalent = test.p_equivalent <= rules.alpha
     # More runs of the same show no more where it is rounding that hides the difference.
-    hidden = bias(one, nature.steps[0]) + bias(two, nature.steps[1])
-    coarse = test.method in ("exact", "unseen", "counts") or hidden > 0.01 * max(one)
-    needed = None if equivalent or coarse else replicates_needed(one, two, rules.margin, rules.alpha, paired=paired)
-    samples = Sample.of(one), Sample.of(two)
+    hidden = bias(own, nature.steps[0]) + bias(reference, nature.steps[1])
+    coarse = test.method in ("exact", "unseen", "counts") or hidden > 0.01 * max(own)
+    needed = None if equivalent or coarse else replicates_needed(own, reference, rules.margin, rules.alpha, paired=paired)
+    samples = Sample.of(own), Sample.of(reference)
     middle = samples[1].median
     return Judgement(
         ratio=test.ratio,
@@ -144,10 +144,12 @@ def _ratio(case: Case) -> Judgement:
         p_different=test.p_different,
         replicates_needed=needed,
         event_counts=(nature.counts[0].total, nature.counts[1].total) if nature.counts and test.method == "counts" else None,
-        pair_deviation=_pair_deviation(*samples) if paired and min(each.least for each in samples) > 0 else None,
-        bootstrap_interval=_interval(ratio_interval(one, two, 1 - 2 * rules.alpha, paired=paired)) if case.skewed else None,
+        pair_deviation=_pair_deviation(*samples) if paired and min(sample.least for sample in samples) > 0 else None,
+        bootstrap_interval=_interval(ratio_interval(own, reference, 1 - 2 * rules.alpha, paired=paired))
+        if case.skewed
+        else None,
         median_ratio=samples[0].median / middle if middle else None,
-        median_ratio_interval=_interval(median_ratio_interval(one, two, rules.confidence)),
+        median_ratio_interval=_interval(median_ratio_interval(own, reference, rules.confidence)),
         spread=spreads,
         coarse=_coarse(case, test) if equivalent else "",
     )
@@ -156,7 +158,7 @@ def _ratio(case: Case) -> Judgement:
 def _tested(case: Case, *, cut: bool = False) -> RatioTest | None:
     arranged, nature, rules = case.arranged, case.nature, case.rules
     return ratio_test(
-        *(arranged.one, arranged.two, rules.margin, rules.alpha),
+        *(arranged.own, arranged.reference, rules.margin, rules.alpha),
         steps=nature.steps,
         cut=cut,
         counts=nature.counts,
@@ -176,14 +178,14 @@ def _coarse(case: Case, test: RatioTest) -> str:
     return ""
 
 
-def _pair_deviation(one: Sample, two: Sample) -> float:
-    return math.sqrt(variance([x - y for x, y in zip(one.logarithms, two.logarithms, strict=True)]))
+def _pair_deviation(own: Sample, reference: Sample) -> float:
+    return math.sqrt(variance([x - y for x, y in zip(own.logarithms, reference.logarithms, strict=True)]))
 
 
 def _difference(case: Case) -> Judgement:
     arranged, nature, rules = case.arranged, case.nature, case.rules
-    one, two, paired = arranged.one, arranged.two, arranged.paired
-    test = difference_test(one, two, nature.margin, rules.alpha, steps=nature.steps, paired=paired)
+    own, reference, paired = arranged.own, arranged.reference, arranged.paired
+    test = difference_test(own, reference, nature.margin, rules.alpha, steps=nature.steps, paired=paired)
     return Judgement(
         effect=Effect("difference", test.difference, _interval(test.interval), nature.margin),
         wide_interval=_interval(test.wide),
@@ -191,13 +193,13 @@ def _difference(case: Case) -> Judgement:
         method="student" if paired else "welch",
         p_equivalent=test.p_equivalent,
         p_different=test.p_different,
-        spread=spread(case.one, case.two, rules.confidence, relative=False),
+        spread=spread(case.own, case.reference, rules.confidence, relative=False),
     )
 
 
 def _ordinal(case: Case) -> Judgement:
     rules = case.rules
-    test = ordinal_test(case.one, case.two, rules.margin, rules.alpha)
+    test = ordinal_test(case.own, case.reference, rules.margin, rules.alpha)
     return Judgement(
         effect=Effect("cliffs_delta", test.delta, _interval(test.interval), rules.margin, test.p_mann_whitney),
         wide_interval=_interval(test.wide),
@@ -210,7 +212,7 @@ def _ordinal(case: Case) -> Judgement:
 
 def _nominal(case: Case) -> Judgement:
     rules = case.rules
-    test = nominal_test(case.one, case.two, rules.margin)
+    test = nominal_test(case.own, case.reference, rules.margin)
     few = test.smallest_expected < SMALLEST_EXPECTED
     return Judgement(
         effect=Effect("total_variation", test.total_variation, None, rules.margin, test.p_same),

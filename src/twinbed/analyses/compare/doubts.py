@@ -54,7 +54,7 @@ class Doubts:
         yield from _of_headlines(comparisons, gathered.samples.testbeds)
         yield from self.of_looks
         for cautions in self.of_metrics:
-            yield from dict.fromkeys(caution for each in cautions.values() for caution in each)
+            yield from dict.fromkeys(caution for of_cell in cautions.values() for caution in of_cell)
         yield from settling.of_study(self.unsettled, len(gathered.samples.groups))
         yield from dict.fromkeys(self.of_times.values())
 
@@ -97,24 +97,24 @@ def doubts(gathered: Gathered) -> Doubts:
 def _apart(gathered: Gathered) -> Mapping[Group, Caution]:
     tables, groups = gathered.tables, gathered.samples.groups
     times = Times(tables.records, tables.outline.data.get("order"), stated=gathered.without_sessions)
-    reference, found = str(tables.outline.reference), {}
+    reference, cautions = str(tables.outline.reference), {}
     for cell, of_cell in groups.items():
         theirs = of_cell.get(reference, CellRuns()).complete
         for testbed, group in of_cell.items():
-            if testbed != reference and (one := times.caution((testbed, group.complete), (reference, theirs))):
-                found[cell, testbed] = one
-    return found
+            if testbed != reference and (caution := times.caution((testbed, group.complete), (reference, theirs))):
+                cautions[cell, testbed] = caution
+    return cautions
 
 
 def _of_headlines(comparisons: Sequence[Comparison], testbeds: Sequence[str]) -> Iterator[Caution]:
     """Yield what headline comparisons carry, each kind once."""
-    headlines = [each for each in comparisons if each.headline]
+    headlines = [comparison for comparison in comparisons if comparison.headline]
     for kind in (Kind.FEW_REPLICATES, Kind.SKEWED):
         for testbed in testbeds:
             hit = {
-                (str(each.cell), each.place): each.metric
-                for each in headlines
-                for caution in each.cautions
+                (str(comparison.cell), comparison.place): comparison.metric
+                for comparison in headlines
+                for caution in comparison.cautions
                 if caution.kind is kind and caution.subject == testbed
             }
             if hit:
@@ -122,6 +122,6 @@ def _of_headlines(comparisons: Sequence[Comparison], testbeds: Sequence[str]) ->
                 which = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
                 yield Caution(kind, f"{len(hit)} headline values: {which}", testbed)
     for kind in (*DOUBTS.values(), Kind.UNLIKE_LENGTHS):
-        few = {each.metric for each in headlines if any(own.kind is kind for own in each.cautions)}
+        few = {comparison.metric for comparison in headlines if any(own.kind is kind for own in comparison.cautions)}
         if few:
             yield Caution(kind, ", ".join(sorted(few)))

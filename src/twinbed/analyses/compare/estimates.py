@@ -65,8 +65,8 @@ def within_rule(testbed: Estimate, reference: Estimate, margin: float) -> bool |
 
 def intervals_overlap(testbed: Estimate, reference: Estimate) -> bool | None:
     """Return whether the intervals of the means have a point in common (ICNC, section II: "a stronger definition")."""
-    one, two = testbed.interval, reference.interval
-    return None if one is None or two is None else one.low <= two.high and two.low <= one.high
+    own, other = testbed.interval, reference.interval
+    return None if own is None or other is None else own.low <= other.high and other.low <= own.high
 
 
 def measured(

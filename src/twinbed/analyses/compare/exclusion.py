@@ -22,14 +22,16 @@ def items(result: Comparisons) -> Iterator[Item]:
         return
     rows = [
         (
-            metric_title(each.metric, each.host, each.direction),
-            cell_title(each.cell),
-            each.testbed,
-            _text(each.ratio, each.ratio_interval, each.verdict, each.runs),
-            _text(each.all_runs.ratio, each.all_runs.interval, each.all_runs.verdict, each.all_runs.runs),
+            metric_title(comparison.metric, comparison.host, comparison.direction),
+            cell_title(comparison.cell),
+            comparison.testbed,
+            _text(comparison.ratio, comparison.ratio_interval, comparison.verdict, comparison.runs),
+            _text(
+                comparison.all_runs.ratio, comparison.all_runs.interval, comparison.all_runs.verdict, comparison.all_runs.runs
+            ),
         )
-        for each in result.comparisons
-        if each.headline and each.all_runs is not None
+        for comparison in result.comparisons
+        if comparison.headline and comparison.all_runs is not None
     ]
     if rows:
         heads = ("Metric", "Cell", column_head(result.by), "without them", "with all runs")

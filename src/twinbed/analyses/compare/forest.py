@@ -29,20 +29,20 @@ NEAR = 5.0
 
 def drawable(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Return those with a ratio above 0, which a logarithmic scale can show."""
-    return [each for each in comparisons if each.ratio]
+    return [comparison for comparison in comparisons if comparison.ratio]
 
 
 def span(comparisons: Sequence[Comparison]) -> tuple[float, float]:
     """Return what the picture shows, so that all ratios and bounds are in it or beyond FARTHEST."""
-    bounds = [bound for each in comparisons for bound in _bounds(each) if bound > 0]
-    margin = max((each.margin for each in comparisons), default=0.1)
+    bounds = [bound for comparison in comparisons for bound in _bounds(comparison) if bound > 0]
+    margin = max((comparison.margin for comparison in comparisons), default=0.1)
     low, high = min([1 / (1 + 3 * margin), *bounds]), max([1 + 3 * margin, *bounds])
     return max(low, 1 / FARTHEST), min(high, FARTHEST)
 
 
-def _bounds(each: Comparison) -> list[float]:
-    interval = each.ratio_interval
-    return [each.ratio or 0.0, *([interval.low, interval.high] if interval else [])]
+def _bounds(comparison: Comparison) -> list[float]:
+    interval = comparison.ratio_interval
+    return [comparison.ratio or 0.0, *([interval.low, interval.high] if interval else [])]
 
 
 def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
@@ -51,29 +51,32 @@ def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
     rows = comparisons[:MOST]
     if not rows:
         return
-    labels = [one_line(f"  {cell_title(each.cell)} {each.testbed}" if each.cell else f"  {each.testbed}") for each in rows]
-    numbers = max(len(held(each)) for each in rows)
+    labels = [
+        one_line(f"  {cell_title(comparison.cell)} {comparison.testbed}" if comparison.cell else f"  {comparison.testbed}")
+        for comparison in rows
+    ]
+    numbers = max(len(held(comparison)) for comparison in rows)
     room = max(len(TITLE), min(max(map(len, labels)), width - LEAST_SCALE - numbers - len("  =  ")))
     scale = _Scale(rows, width - room - numbers - len("  =  "))
     first = rows[0]
     yield Text(f"{TITLE:<{room}}   {scale.ticks(first.margin)}".rstrip(), "dim")
     before = ""
     reasons: set[str] = set()
-    for each, label in zip(rows, labels, strict=True):
-        metric = one_line(metric_title(each.metric, each.host, each.direction))
+    for comparison, label in zip(rows, labels, strict=True):
+        metric = one_line(metric_title(comparison.metric, comparison.host, comparison.direction))
         if metric != before:
             yield Text(metric, "underline")
             before, reasons = metric, set()
         if len(label) > room:  # whole, on a line of its own
             yield Text(label)
         line = Text(f"{label if len(label) <= room else '':<{room}} ")
-        line.append(SYMBOLS[each.verdict], STYLES[each.verdict])
+        line.append(SYMBOLS[comparison.verdict], STYLES[comparison.verdict])
         line.append(" ")
-        line.append_text(scale.line(each) if each.ratio else Text(" " * scale.size))
-        line.append(f" {held(each)}")
+        line.append_text(scale.line(comparison) if comparison.ratio else Text(" " * scale.size))
+        line.append(f" {held(comparison)}")
         yield line
-        reason = explanation(each)
-        if each.verdict is Verdict.INCONCLUSIVE and reason not in reasons:
+        reason = explanation(comparison)
+        if comparison.verdict is Verdict.INCONCLUSIVE and reason not in reasons:
             reasons.add(reason)
             yield from (Text(f"      {part}", "dim") for part in textwrap.wrap(reason, max(LEAST_SCALE, width - 6)))
     if len(comparisons) > MOST:
@@ -104,13 +107,13 @@ class _Scale:
     def _beyond(self, value: float) -> bool:
         return value <= 0 or not self._low - 1e-9 <= math.log(value) <= self._high + 1e-9
 
-    def line(self, each: Comparison) -> Text:
+    def line(self, comparison: Comparison) -> Text:
         columns = [" "] * self.size
-        for column in range(self.at(1 / (1 + each.margin)), self.at(1 + each.margin) + 1):
+        for column in range(self.at(1 / (1 + comparison.margin)), self.at(1 + comparison.margin) + 1):
             columns[column] = "░"
         columns[self.at(1.0)] = "│"
         band = Text("".join(columns), "dim")
-        interval, middle = each.ratio_interval, self.at(each.ratio or 0.0)
+        interval, middle = comparison.ratio_interval, self.at(comparison.ratio or 0.0)
         if interval is None:
             drawn, start = "●", middle
         else:
@@ -120,7 +123,7 @@ class _Scale:
             marks[-1] = "►" if self._beyond(interval.high) else "┤"
             marks[middle - start] = "●"
             drawn = "".join(marks)
-        return Text.assemble(band[:start], (drawn, STYLES[each.verdict]), band[start + len(drawn) :])
+        return Text.assemble(band[:start], (drawn, STYLES[comparison.verdict]), band[start + len(drawn) :])
 
     def ticks(self, margin: float) -> str:
         """Round numbers, none on top of another."""

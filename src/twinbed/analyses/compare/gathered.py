@@ -82,8 +82,8 @@ def gathered(source: Tables, params: CompareParams, without: frozenset[str] = fr
     margin = params.margin if params.margin is not None else outline.margin
     confidence = params.confidence if params.confidence is not None else outline.confidence
     interim = outline.interim
-    information = tuple(each.information for each in interim.taken) if interim else None
-    elsewhere = any(each["testbed"].get("kind") == IMPORTED for each in Records.of(tables.records).settings.distinct())
+    information = tuple(analysis.information for analysis in interim.taken) if interim else None
+    elsewhere = any(settings["testbed"].get("kind") == IMPORTED for settings in Records.of(tables.records).settings.distinct())
     rules = Rules(margin, round(1 - confidence, 12), confidence, information, elsewhere)
     if interim and interim.taken:
         tables = AsOf(tables, interim.blocks)
@@ -101,6 +101,6 @@ def _keep_places(samples: Samples, whole: Samples) -> None:
         samples.cells.setdefault(cell, whole.cells[cell])
         for testbed in groups:
             samples.groups.setdefault(cell, {}).setdefault(testbed, CellRuns())
-    for metric, about in whole.metrics.items():
-        samples.metrics.setdefault(metric, about)
+    for metric, declared in whole.metrics.items():
+        samples.metrics.setdefault(metric, declared)
     samples.testbeds = whole.testbeds

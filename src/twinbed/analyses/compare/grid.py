@@ -32,15 +32,17 @@ class Grid:
 
 def grid(comparisons: Sequence[Comparison]) -> Grid:
     """Return the comparisons of one metric, host and direction."""
-    testbeds = tuple(dict.fromkeys(each.testbed for each in comparisons))
+    testbeds = tuple(dict.fromkeys(comparison.testbed for comparison in comparisons))
     rows = []
-    for cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
-        of = {each.testbed: each for each in group}
-        one = next(iter(of.values()))
-        scale = unit_scale(one.unit, [one.reference_estimate.mean, *(each.estimate.mean for each in of.values())])
+    for cell, group in groupby(comparisons, key=lambda comparison: cell_title(comparison.cell)):
+        of = {comparison.testbed: comparison for comparison in group}
+        first = next(iter(of.values()))
+        scale = unit_scale(
+            first.unit, [first.reference_estimate.mean, *(comparison.estimate.mean for comparison in of.values())]
+        )
         in_order = tuple(of.get(name) for name in testbeds)
-        means = tuple("" if each is None else mean(each.estimate, scale) for each in in_order)
-        rows.append(Row(cell, mean(one.reference_estimate, scale), in_order, means, scale))
+        means = tuple("" if comparison is None else mean(comparison.estimate, scale) for comparison in in_order)
+        rows.append(Row(cell, mean(first.reference_estimate, scale), in_order, means, scale))
     return Grid(comparisons[0].reference, testbeds, tuple(rows))
 
 
@@ -49,7 +51,7 @@ def mean(estimate: Estimate, scale: UnitScale) -> str:
     if estimate.n == 0:
         return "no values"
     if estimate.mean is None:
-        median = next((each.value for each in estimate.quantiles if each.share == 0.5), None)
+        median = next((quantile.value for quantile in estimate.quantiles if quantile.share == 0.5), None)
         commonest, count = Counter(estimate.values).most_common(1)[0]
         return f"{commonest:g} in {count} of {estimate.n}" if median is None else f"median {median:g}"
     return f"{centre(estimate, scale.factor)} {scale.unit}".rstrip()

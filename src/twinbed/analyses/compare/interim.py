@@ -60,8 +60,8 @@ def _spread(wide: Spread | None, level: float, information: tuple[float, ...]) -
     if wide is None:
         return None
     p_values = (
-        None if each is None else overall_level(each, information)
-        for each in (wide.p_value, wide.p_brown_forsythe, wide.p_at_values)
+        None if p_value is None else overall_level(p_value, information)
+        for p_value in (wide.p_value, wide.p_brown_forsythe, wide.p_at_values)
     )
     bonett, brown_forsythe, at_values = p_values
     return replace(

@@ -51,6 +51,6 @@ def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
 def _work(case: Case) -> int:
     """Return the size of a case, in values."""
     arranged = case.arranged
-    drawn = bootstrap.drawn(arranged.one, arranged.two) if case.skewed and case.scale == Scale.RATIO else 0
+    drawn = bootstrap.drawn(arranged.own, arranged.reference) if case.skewed and case.scale == Scale.RATIO else 0
     looks = 3 if case.rules.information else 1
-    return looks * (EACH + len(case.one) + len(case.two) + drawn // DRAWN)
+    return looks * (EACH + len(case.own) + len(case.reference) + drawn // DRAWN)

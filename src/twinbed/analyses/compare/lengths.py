@@ -50,16 +50,16 @@ def cautions(key: Key, groups: tuple[CellRuns, CellRuns], margin: float) -> Iter
     counts = None if share is None else _counts(key, groups)
     if share is None or counts is None:
         return
-    here, there = (fmean(expected(share, count) for count in each) for each in counts)
-    if min(here, there) > 0 and abs(math.log(here / there)) > PART * math.log1p(margin):
-        numbers, off = " and ".join(f"{each.average:,.0f}" for each in counts), two_digits(100 * (here / there - 1), "+")
+    own, reference = (fmean(expected(share, count) for count in sample) for sample in counts)
+    if min(own, reference) > 0 and abs(math.log(own / reference)) > PART * math.log1p(margin):
+        numbers, off = " and ".join(f"{sample.average:,.0f}" for sample in counts), two_digits(100 * (own / reference - 1), "+")
         yield Caution(Kind.UNLIKE_LENGTHS, f"of {numbers} a run, which alone makes {off} % of exponential times", key[0])
 
 
 def _counts(key: Key, groups: tuple[CellRuns, CellRuns]) -> tuple[Sample, Sample] | None:
     for name in COUNTS:
         for place in ((name, *key[1:]), (name, "", "")):
-            one, two = (group.values.get(place) for group in groups)
-            if one and two and min(one.least, two.least) >= 1:
-                return one, two
+            own, reference = (group.values.get(place) for group in groups)
+            if own and reference and min(own.least, reference.least) >= 1:
+                return own, reference
     return None

@@ -87,9 +87,9 @@ class Measurement:
 
     def _stage(self, key: Key, pair: Pair, headlines: Sequence[str]) -> tuple[Measured, Case]:
         gathered, rules = self.gathered, self.gathered.rules
-        about, arranged = gathered.samples.metrics[key[0]], gathered.units.arrange(key, pair.groups)
-        here, there = (self._side(key, pair.name, name) for name in pair.names)
-        estimates, shapes = (here.estimated.estimate, there.estimated.estimate), (here.shape, there.shape)
+        declared, arranged = gathered.samples.metrics[key[0]], gathered.units.arrange(key, pair.groups)
+        side, reference_side = (self._side(key, pair.name, name) for name in pair.names)
+        estimates, shapes = (side.estimated.estimate, reference_side.estimated.estimate), (side.shape, reference_side.shape)
         counts = tallies(gathered.samples, key, pair.groups)
         cautions = (
             *self.doubts.of(key, pair.name, pair.names),
@@ -97,43 +97,43 @@ class Measurement:
             *lengths.cautions(key, pair.groups, rules.margin),
         )
         both = measured(
-            *(here.estimated, there.estimated, pair.names, pair.cell, rules.margin, cautions),
+            *(side.estimated, reference_side.estimated, pair.names, pair.cell, rules.margin, cautions),
             headline=pair.names[0] in headlines and pair.names[1] in gathered.samples.groups[pair.name],
             by=gathered.tables.outline.by,
-            paired=arranged.paired and about.scale in (Scale.RATIO, Scale.INTERVAL),
+            paired=arranged.paired and declared.scale in (Scale.RATIO, Scale.INTERVAL),
             sessions=arranged.sessions,
         )
-        nature = Nature(about.margin, (here.estimated.step, there.estimated.step), counts, about.timed)
-        one, two = (Sample.of(each.values) for each in estimates)
-        return both, Case(about.scale, one, two, arranged, nature, rules, skewed=any(shapes))
+        nature = Nature(declared.margin, (side.estimated.step, reference_side.estimated.step), counts, declared.timed)
+        sample, reference_sample = (Sample.of(side_estimate.values) for side_estimate in estimates)
+        return both, Case(declared.scale, sample, reference_sample, arranged, nature, rules, skewed=any(shapes))
 
     def _side(self, key: Key, cell: str, testbed: str) -> _Side:
         place = key, cell, testbed
         if place not in self._sides:
-            about = self.gathered.samples.metrics[key[0]]
+            declared = self.gathered.samples.metrics[key[0]]
             estimated = self._estimated(key, cell, testbed)
-            shape = doubtful_shape(estimated.estimate.values, about.scale, self.gathered.rules.margin)
+            shape = doubtful_shape(estimated.estimate.values, declared.scale, self.gathered.rules.margin)
             self._sides[place] = _Side(estimated, shape)
         return self._sides[place]
 
     def _estimated(self, key: Key, cell: str, testbed: str) -> Estimated:
         gathered = self.gathered
-        about, group = gathered.samples.metrics[key[0]], gathered.samples.groups[cell].get(testbed, CellRuns())
-        made = estimate(group.values.get(key, ()), gathered.rules.confidence, about.scale, gathered.units.means(key, group))
+        declared, group = gathered.samples.metrics[key[0]], gathered.samples.groups[cell].get(testbed, CellRuns())
+        made = estimate(group.values.get(key, ()), gathered.rules.confidence, declared.scale, gathered.units.means(key, group))
         levels: Mapping[str, Level] = gathered.samples.cells[cell]
         return Estimated(
             *key,
-            unit=about.unit,
-            layer=about.layer,
-            headline=about.headline,
-            description=about.description,
+            unit=declared.unit,
+            layer=declared.layer,
+            headline=declared.headline,
+            description=declared.description,
             cell=levels,
             testbed=testbed,
             estimate=made,
             few=made.n < FEW,
-            scale=about.scale,
+            scale=declared.scale,
             step=group.steps.get(key, 0.0),
-            events=about.events,
+            events=declared.events,
         )
 
 

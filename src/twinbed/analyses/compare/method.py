@@ -37,10 +37,10 @@ class Compare(Analysis[CompareParams, Comparisons]):
         return self.run_on(Here(), source, params)
 
     def run_on(
-        self, executor: Executor, source: Tables, params: CompareParams | None = None, about: str | None = None
+        self, executor: Executor, source: Tables, params: CompareParams | None = None, introduction: str | None = None
     ) -> Comparisons:
         """Return the comparisons. A study that leaves runs out for a caution gets them without these runs, each with the
-        result of all runs. ``about`` says what is compared, where the caller knows better."""
+        result of all runs. ``introduction``: the sentence that says what is compared, if the caller has a better one."""
         params = params or CompareParams()
         if params.by is None:
             chosen = compared_by(source)
@@ -51,8 +51,10 @@ class Compare(Analysis[CompareParams, Comparisons]):
         left_out = excluded(source, params.exclude)
         of_all_runs: dict[Place, AllRuns] = {}
         if left_out and left_out.ids:
-            for each in _compared(executor, Measurement(gathered(source, params)), source, {}):
-                of_all_runs[place(each)] = AllRuns(each.runs, each.ratio, each.ratio_interval, each.verdict)
+            for comparison in _compared(executor, Measurement(gathered(source, params)), source, {}):
+                of_all_runs[place(comparison)] = AllRuns(
+                    comparison.runs, comparison.ratio, comparison.ratio_interval, comparison.verdict
+                )
         data = gathered(source, params, left_out.ids if left_out else frozenset())
         measurement = Measurement(data)
         comparisons = _compared(executor, measurement, source, of_all_runs)
@@ -60,7 +62,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         return Comparisons(
             comparisons=comparisons,
             by=by,
-            about=says if about is None else about,
+            about=says if introduction is None else introduction,
             alpha=data.rules.alpha,
             cautions=(
                 *measurement.doubts.of_study(comparisons, data),
@@ -91,7 +93,7 @@ def _compared(
 ) -> tuple[Comparison, ...]:
     stages = [*measurement.stages()]
     judgements = judged([case for _, case in stages], executor)
-    measured = [each for each, _ in stages]
+    measured = [both for both, _ in stages]
     return tuple(verdicts(measured, judgements, measurement.gathered.rules.alpha, predictable(source), of_all_runs))
 
 

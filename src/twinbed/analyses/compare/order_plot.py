@@ -11,19 +11,19 @@ MOST_RUNS = 1500
 """Points drawn, evenly taken; a plot of more says no more."""
 
 
-def residuals(each: Ordering) -> Spec:
+def residuals(ordering: Ordering) -> Spec:
     """Shares in per cent where residuals are of logarithms, else in the metric's unit."""
-    step = -(-len(each.residuals) // MOST_RUNS)
-    shown = each.residuals[::step]
+    step = -(-len(ordering.residuals) // MOST_RUNS)
+    shown = ordering.residuals[::step]
     largest = max(abs(residual.value) for residual in shown)
-    scale = UnitScale(0.01, "%") if each.relative else unit_scale(each.unit, [largest])
-    first, last = each.residuals[0].order, each.residuals[-1].order
+    scale = UnitScale(0.01, "%") if ordering.relative else unit_scale(ordering.unit, [largest])
+    first, last = ordering.residuals[0].order, ordering.residuals[-1].order
     x = {
         "type": "quantitative",
         "scale": {"domain": [first - 0.5, last + 0.5], "nice": False},
         "axis": {"title": "run", "tickCount": 6, "tickMinStep": 1, "format": ",d", "titleAnchor": "end", "grid": False},
     }
-    return panels([_panel(drift, [r for r in shown if r.testbed == drift.testbed], scale, x) for drift in each.drifts])
+    return panels([_panel(drift, [r for r in shown if r.testbed == drift.testbed], scale, x) for drift in ordering.drifts])
 
 
 def _panel(drift: Drift, shown: list[Residual], scale: UnitScale, x: Spec) -> Spec:

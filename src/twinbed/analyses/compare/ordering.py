@@ -63,23 +63,23 @@ def orderings(samples: Samples, runs: Sequence[Record], alpha: float) -> tuple[O
     order[np.lexsort((records.positions, records.started_s))] = np.arange(1, len(records) + 1)
     places = _Places({run: row for row, run in enumerate(records.ids)}, order, records.blocks)
     each_metric = [
-        each
+        ordering
         for key in samples.keys()  # noqa: SIM118 -- not a mapping
         if samples.is_headline(key) and samples.metrics[key[0]].scale in (Scale.RATIO, Scale.INTERVAL)
-        for each in _ordering(samples, key, places)
+        for ordering in _ordering(samples, key, places)
     ]
-    return tuple(_shown(each, alpha) for each in each_metric)
+    return tuple(_shown(ordering, alpha) for ordering in each_metric)
 
 
 def _ordering(samples: Samples, key: Key, places: _Places) -> Iterator[Ordering]:
-    about, relative = samples.metrics[key[0]], _relative(samples, key)
+    declared, relative = samples.metrics[key[0]], _relative(samples, key)
     if not any(group.values[key].varies for of in samples.groups.values() for group in of.values() if key in group.values):
         return
     cells = _cells(samples, key, places, relative)
     if not any(cell.values.varies for cell in cells.values()):
         return
     residuals = _residuals(cells)
-    drifts = tuple(each for testbed in samples.testbeds for each in _drift(testbed, cells, residuals, relative))
+    drifts = tuple(drift for testbed in samples.testbeds for drift in _drift(testbed, cells, residuals, relative))
     if not drifts:
         return
     by_block = np.argsort(residuals.block, kind="stable")
@@ -88,7 +88,7 @@ def _ordering(samples: Samples, key: Key, places: _Places) -> Iterator[Ordering]
     means = [fmean(values.tolist()) for values in np.split(residuals.value[by_block], begins[1:])]
     farthest = max(range(len(means)), key=lambda at: abs(means[at])) if test else None
     yield Ordering(
-        *(key[0], about.unit, key[1], key[2], relative, residuals, drifts, len(blocks)),
+        *(key[0], declared.unit, key[1], key[2], relative, residuals, drifts, len(blocks)),
         p_blocks=test.p_value if test else None,
         blocks_differ=False,
         farthest_block=None if farthest is None else int(blocks[farthest]),
@@ -105,7 +105,7 @@ def _contiguous(residuals: Residuals) -> bool:
 
 def _relative(samples: Samples, key: Key) -> bool:
     values = [group.values[key] for groups in samples.groups.values() for group in groups.values() if key in group.values]
-    return samples.metrics[key[0]].scale == Scale.RATIO and all(each.least > 0 for each in values)
+    return samples.metrics[key[0]].scale == Scale.RATIO and all(sample.least > 0 for sample in values)
 
 
 def _cells(samples: Samples, key: Key, places: _Places, relative: bool) -> Cells:
@@ -167,12 +167,12 @@ def _change(value: float, relative: bool) -> float:
     return math.expm1(value) if relative else value
 
 
-def _shown(each: Ordering, alpha: float) -> Ordering:
+def _shown(ordering: Ordering, alpha: float) -> Ordering:
     drifts = tuple(
         replace(drift, trend=drift.p_trend <= alpha, serial=drift.p_serial is not None and drift.p_serial <= alpha)
-        for drift in each.drifts
+        for drift in ordering.drifts
     )
-    return replace(each, drifts=drifts, blocks_differ=each.p_blocks is not None and each.p_blocks <= alpha)
+    return replace(ordering, drifts=drifts, blocks_differ=ordering.p_blocks is not None and ordering.p_blocks <= alpha)
 
 
 Carried = Mapping[tuple[Key, str], Sequence[Caution]]
@@ -185,42 +185,46 @@ def order_cautions(ordered: Sequence[Ordering], testbeds: Sequence[str], margin:
     An effect far inside the margin moves no verdict, so it is in the tables only.
     """
     carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
-    tests = sum(len(each.drifts) for each in ordered)
+    tests = sum(len(ordering.drifts) for ordering in ordered)
     chance = f" ({tests} such tests: about {alpha * tests:.2g} show that by chance)" if tests > 1 else ""
-    for each in ordered:
-        key = (each.metric, each.host, each.direction)
-        for drift in each.drifts:
-            if drift.trend and _matters(drift.change, each, margin):
+    for ordering in ordered:
+        key = (ordering.metric, ordering.host, ordering.direction)
+        for drift in ordering.drifts:
+            if drift.trend and _matters(drift.change, ordering, margin):
                 way = "rises" if drift.change > 0 else "falls"
-                by = _size(abs(drift.change), each)
+                by = _size(abs(drift.change), ordering)
                 over = "run of a cell" if drift.inside_cells else f"of {drift.runs} runs"
-                text = f"{each.metric} {way} by {by} from the first to the last {over}, p {_p(drift.p_trend)}"
+                text = f"{ordering.metric} {way} by {by} from the first to the last {over}, p {_p(drift.p_trend)}"
                 carried[key, drift.testbed].append(Caution(Kind.DRIFT, text + chance, drift.testbed))
             # A trend makes neighbours alike by itself.
             if (
                 drift.serial
                 and not drift.trend
                 and drift.p_serial is not None
-                and _matters(math.sqrt(variance(each.residuals.of(drift.testbed).value.tolist())), each, margin)
+                and _matters(math.sqrt(variance(ordering.residuals.of(drift.testbed).value.tolist())), ordering, margin)
             ):
-                text = f"{each.metric}: rank correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
+                text = (
+                    f"{ordering.metric}: rank correlation {drift.correlation:.2f} with the run before, p {_p(drift.p_serial)}"
+                )
                 carried[key, drift.testbed].append(Caution(Kind.SERIAL, text + chance, drift.testbed))
-        off = each.farthest_by
-        if each.blocks_differ and each.p_blocks is not None and off is not None and _matters(off, each, margin):
+        off = ordering.farthest_by
+        if ordering.blocks_differ and ordering.p_blocks is not None and off is not None and _matters(off, ordering, margin):
             way = "above" if off > 0 else "below"
-            text = f"{each.metric}: block {(each.farthest_block or 0) + 1} is {_size(abs(off), each)} {way} the mean"
-            caution = Caution(Kind.BLOCK_EFFECT, f"{text}, p {_p(each.p_blocks)}")
+            text = (
+                f"{ordering.metric}: block {(ordering.farthest_block or 0) + 1} is {_size(abs(off), ordering)} {way} the mean"
+            )
+            caution = Caution(Kind.BLOCK_EFFECT, f"{text}, p {_p(ordering.p_blocks)}")
             for testbed in testbeds:
                 carried[key, testbed].append(caution)
     return carried
 
 
-def _matters(size: float, about: Ordering, margin: float) -> bool:
-    return not about.relative or abs(size) > margin / 10
+def _matters(size: float, ordering: Ordering, margin: float) -> bool:
+    return not ordering.relative or abs(size) > margin / 10
 
 
-def _size(value: float, about: Ordering) -> str:
-    return f"{two_digits(100 * value)} %" if about.relative else f"{value:.3g} {about.unit}"
+def _size(value: float, ordering: Ordering) -> str:
+    return f"{two_digits(100 * value)} %" if ordering.relative else f"{value:.3g} {ordering.unit}"
 
 
 def _p(value: float) -> str:

@@ -54,7 +54,7 @@ def distribution(comparisons: Sequence[Comparison]) -> Spec:
 
 def ratios(comparisons: Sequence[Comparison]) -> Spec:
     """Ratios of one metric to the reference over the band of the margin, on a logarithmic scale that all cells share."""
-    bounds = [bound for each in comparisons for bound in _bounds(each) if bound > 0]
+    bounds = [bound for comparison in comparisons for bound in _bounds(comparison) if bound > 0]
     margin = comparisons[0].margin
     low, high = min([1 / (1 + 1.6 * margin), *bounds]), max([1 + 1.6 * margin, *bounds])
     labels = _pair_labels(comparisons)
@@ -63,7 +63,7 @@ def ratios(comparisons: Sequence[Comparison]) -> Spec:
 
 def _pair_labels(comparisons: Sequence[Comparison]) -> int:
     """Return the width of labels of both charts of a row."""
-    return label_width([f"{comparisons[0].reference} (ref)", *(each.testbed for each in comparisons)], PAIR_LABELS)
+    return label_width([f"{comparisons[0].reference} (ref)", *(comparison.testbed for comparison in comparisons)], PAIR_LABELS)
 
 
 def forest(comparisons: Sequence[Comparison]) -> Spec:
@@ -71,9 +71,11 @@ def forest(comparisons: Sequence[Comparison]) -> Spec:
     shown = drawable(comparisons)
     low, high = span(shown)
     of_metric: dict[str, list[tuple[str, Comparison]]] = {}
-    for each in shown[:MOST]:
-        label = " ".join([*([cell_title(each.cell)] if each.cell else []), each.testbed])
-        of_metric.setdefault(metric_title(each.metric, each.host, each.direction), []).append((label, each))
+    for comparison in shown[:MOST]:
+        label = " ".join([*([cell_title(comparison.cell)] if comparison.cell else []), comparison.testbed])
+        of_metric.setdefault(metric_title(comparison.metric, comparison.host, comparison.direction), []).append(
+            (label, comparison)
+        )
     domain = (low / 1.03, high * 1.03)
     labels = label_width((label for rows in of_metric.values() for label, _ in rows), FOREST_LABELS)
     last = list(of_metric)[-1]
@@ -88,10 +90,12 @@ def forest(comparisons: Sequence[Comparison]) -> Spec:
 def values(measured: Sequence[Estimated]) -> Spec:
     """Return the plot of what was measured where nothing is compared: a panel a metric, a line a cell and testbed."""
     of_metric: dict[str, list[tuple[str, Estimate]]] = {}
-    for each in measured:
-        label = " ".join([*([cell_title(each.cell)] if each.cell else []), each.testbed])
-        of_metric.setdefault(metric_title(each.metric, each.host, each.direction), []).append((label, each.estimate))
-    units = {metric_title(each.metric, each.host, each.direction): each.unit for each in measured}
+    for estimated in measured:
+        label = " ".join([*([cell_title(estimated.cell)] if estimated.cell else []), estimated.testbed])
+        of_metric.setdefault(metric_title(estimated.metric, estimated.host, estimated.direction), []).append(
+            (label, estimated.estimate)
+        )
+    units = {metric_title(estimated.metric, estimated.host, estimated.direction): estimated.unit for estimated in measured}
     labels = label_width((label for rows in of_metric.values() for label, _ in rows), FOREST_LABELS)
     return panels(
         [_values_panel(title, rows, units[title], labels, FOREST - labels) for title, rows in of_metric.items()], BETWEEN
@@ -99,13 +103,13 @@ def values(measured: Sequence[Estimated]) -> Spec:
 
 
 def cells_left_out(comparisons: Sequence[Comparison]) -> int:
-    return max(0, len({cell_title(each.cell) for each in comparisons}) - MOST_CELLS)
+    return max(0, len({cell_title(comparison.cell) for comparison in comparisons}) - MOST_CELLS)
 
 
 def _by_cell(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
     cells: dict[str, list[Comparison]] = {}
-    for each in comparisons:
-        cells.setdefault(cell_title(each.cell), []).append(each)
+    for comparison in comparisons:
+        cells.setdefault(cell_title(comparison.cell), []).append(comparison)
     return list(cells.values())[:MOST_CELLS]
 
 
@@ -115,7 +119,10 @@ def _panel(title: str, rows: int, layers: list[Spec], width: int) -> Spec:
 
 def _distribution_panel(rows: Sequence[Comparison], labels: int) -> Spec:
     first = rows[0]
-    estimates = [(f"{first.reference} (ref)", first.reference_estimate), *((each.testbed, each.estimate) for each in rows)]
+    estimates = [
+        (f"{first.reference} (ref)", first.reference_estimate),
+        *((comparison.testbed, comparison.estimate) for comparison in rows),
+    ]
     return _values_panel(cell_title(first.cell), estimates, first.unit, labels, PAIR - labels)
 
 
@@ -162,9 +169,9 @@ def _values_panel(title: str, estimates: Sequence[tuple[str, Estimate]], unit: s
 def _domain(estimates: Sequence[Estimate], scale: UnitScale) -> list[float]:
     """Return the range of all values, with as much of their intervals again on either side. An interval of two values may be a
     thousand times as wide, and would leave nothing of them. A constant gets 5 % of itself."""
-    values = [value for each in estimates for value in each.values]
+    values = [value for estimate in estimates for value in estimate.values]
     least, most = min(values, default=0.0), max(values, default=1.0)
-    bounds = [bound for each in estimates if (of := each.centre_interval) for bound in (of.low, of.high)]
+    bounds = [bound for estimate in estimates if (of := estimate.centre_interval) for bound in (of.low, of.high)]
     span = (most - least) or math.inf
     low = max(min([least, *bounds]), least - span) / scale.factor
     high = min(max([most, *bounds]), most + span) / scale.factor
@@ -179,15 +186,15 @@ def _mean_row(name: str, estimate: Estimate, scale: UnitScale) -> Spec:
     return {"testbed": name, "mean": mean, "low": low, "high": high, "said": label}
 
 
-def _bounds(each: Comparison) -> list[float]:
-    if each.wide_interval:
-        return [each.wide_interval.low, each.wide_interval.high]
-    return [each.ratio] if each.ratio else []
+def _bounds(comparison: Comparison) -> list[float]:
+    if comparison.wide_interval:
+        return [comparison.wide_interval.low, comparison.wide_interval.high]
+    return [comparison.ratio] if comparison.ratio else []
 
 
 def _ratio_panel(rows: Sequence[Comparison], domain: tuple[float, float], labels: int) -> Spec:
     """Return the panel of one cell, with the reference."""
-    of_testbeds = [(each.testbed, each) for each in rows]
+    of_testbeds = [(comparison.testbed, comparison) for comparison in rows]
     title = cell_title(rows[0].cell)
     return _over_band(title, of_testbeds, domain, beside_reference=True, labels=labels, width=PAIR - labels)
 
@@ -211,7 +218,7 @@ def _over_band(
     axis: Spec = {"title": f"ratio to {first.reference}", "titleAnchor": "end", "titlePadding": 2}
     axis = {**(axis if with_scale else {"title": None, "labels": False, "ticks": False}), "values": ticks, "format": "~r"}
     x = {"type": "quantitative", "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True}, "axis": axis}
-    data = [_ratio_row(label, each, domain) for label, each in rows if each.ratio is not None]
+    data = [_ratio_row(label, comparison, domain) for label, comparison in rows if comparison.ratio is not None]
     band = [{"low": 1 / (1 + first.margin), "high": 1 + first.margin, "said": f"margin: within {share(first.margin)}"}]
     colour = {
         "field": "verdict",
@@ -267,20 +274,20 @@ def _over_band(
     return _panel(title, len(names), layers, width)
 
 
-def _ratio_row(label: str, each: Comparison, domain: tuple[float, float]) -> Spec:
+def _ratio_row(label: str, comparison: Comparison, domain: tuple[float, float]) -> Spec:
     low, high = domain
 
     def clip(value: float) -> float:
         return min(high, max(low, value))
 
-    row: Spec = {"testbed": label, "ratio": clip(each.ratio or 0.0), "verdict": str(each.verdict)}
-    interval = each.ratio_interval
+    row: Spec = {"testbed": label, "ratio": clip(comparison.ratio or 0.0), "verdict": str(comparison.verdict)}
+    interval = comparison.ratio_interval
     bounds = f" [{ratio(interval.low)}, {ratio(interval.high)}]" if interval else ""
-    row["said"] = f"{each.testbed}: {ratio(each.ratio)}{bounds}, {each.verdict}: {explanation(each)}"
+    row["said"] = f"{comparison.testbed}: {ratio(comparison.ratio)}{bounds}, {comparison.verdict}: {explanation(comparison)}"
     if interval:
         row |= {"low": clip(interval.low), "high": clip(interval.high)}
-    if each.wide_interval:
-        row |= {"wide_low": clip(each.wide_interval.low), "wide_high": clip(each.wide_interval.high)}
+    if comparison.wide_interval:
+        row |= {"wide_low": clip(comparison.wide_interval.low), "wide_high": clip(comparison.wide_interval.high)}
     return row
 
 

@@ -20,15 +20,15 @@ def pooled(
     key: Key, names: tuple[str, str], groups: Iterable[tuple[CellRuns, CellRuns]], units: Units, alpha: float
 ) -> Iterator[Pooled]:
     """Yield the ratio of one metric on two testbeds; nothing for fewer than LEAST_CELLS, or where a value is not positive."""
-    arranged = [units.arrange(key, each) for each in groups]
-    arranged = [each for each in arranged if min(len(each.one), len(each.two)) >= 2]
-    if len(arranged) < LEAST_CELLS or any(Sample.of(each).least <= 0 for of in arranged for each in (of.one, of.two)):
+    arranged = [units.arrange(key, pair) for pair in groups]
+    arranged = [of_cell for of_cell in arranged if min(len(of_cell.own), len(of_cell.reference)) >= 2]
+    if len(arranged) < LEAST_CELLS or any(Sample.of(values).least <= 0 for of in arranged for values in (of.own, of.reference)):
         return
-    cells = [Cell(logarithms(each.one), logarithms(each.two)) for each in arranged]
+    cells = [Cell(logarithms(of_cell.own), logarithms(of_cell.reference)) for of_cell in arranged]
     whole = pooled_ratio(cells, 1 - 2 * alpha, paired=_same_pairs(arranged))
     if whole is None:
         return
-    ratios = [math.exp(Sample.of(cell.one).average - Sample.of(cell.two).average) for cell in cells]
+    ratios = [math.exp(Sample.of(cell.own).average - Sample.of(cell.reference).average) for cell in cells]
     yield Pooled(
         *key,
         testbed=names[0],
@@ -45,4 +45,4 @@ def pooled(
 
 def _same_pairs(arranged: Sequence[Arranged]) -> bool:
     """Return whether all cells are paired by the same blocks or sessions."""
-    return all(each.paired and each.units == arranged[0].units for each in arranged)
+    return all(of_cell.paired and of_cell.units == arranged[0].units for of_cell in arranged)

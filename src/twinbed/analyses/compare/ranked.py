@@ -53,7 +53,9 @@ class Ranked:
         """``The capture lost packets (8 of 24 comparisons: packets per request)``."""
         if not self.of:
             return heading(self.kind.meaning)
-        metrics = list(dict.fromkeys(metric_title(each.metric, each.host, each.direction) for each in self.touched))
+        metrics = list(
+            dict.fromkeys(metric_title(comparison.metric, comparison.host, comparison.direction) for comparison in self.touched)
+        )
         if len(self.touched) == self.of:
             return f"{heading(self.kind.meaning)} (all {self.of} comparisons)"
         names = f": {listed(metrics)}" if 0 < len(metrics) <= MOST_NAMED else ""
@@ -71,15 +73,15 @@ def ranked(result: Comparisons, shown: Sequence[Comparison]) -> list[Ranked]:
     """Return the cautions of a result by kind, those first that take most from it. Tests of order that warn no more often than
     chance gives are left out."""
     by_chance = {kind for kind, warned, _, most in _order_tests(result) if warned <= most}
-    kinds = dict.fromkeys(each.kind for each in result.cautions if each.kind not in by_chance)
-    found = [_ranked(kind, [each for each in result.cautions if each.kind is kind], result, shown) for kind in kinds]
+    kinds = dict.fromkeys(caution.kind for caution in result.cautions if caution.kind not in by_chance)
+    entries = [_ranked(kind, [caution for caution in result.cautions if caution.kind is kind], result, shown) for kind in kinds]
     order = list(Rank)
-    return sorted(found, key=lambda each: (order.index(each.rank), -len(each.touched)))
+    return sorted(entries, key=lambda entry: (order.index(entry.rank), -len(entry.touched)))
 
 
 def _ranked(kind: Kind, cautions: Sequence[Caution], result: Comparisons, shown: Sequence[Comparison]) -> Ranked:
     touched = touching(kind, result, shown)
-    details = [": ".join(part for part in (each.subject, each.detail) if part) for each in cautions]
+    details = [": ".join(part for part in (caution.subject, caution.detail) if part) for caution in cautions]
     if chance := next((line for line in by_chance_lines(result) if line[0] is kind), None):
         details = [chance[1], *details]
     return Ranked(kind, touched, len(shown), tuple(dict.fromkeys(filter(None, details))))
@@ -89,14 +91,16 @@ def touching(kind: Kind, result: Comparisons, shown: Sequence[Comparison]) -> tu
     """Return the comparisons that a kind of caution is about: those that carry it, in the layer that it is about. A caution
     about the whole study touches the testbed, metric or cell that it names, or all where it names nothing."""
     layer = next((layer for layer, kinds in ONLY_IN.items() if kind in kinds), None)
-    of_layer = [each for each in shown if layer is None or each.layer == layer]
-    if carrying := tuple(each for each in of_layer if any(caution.kind is kind for caution in each.cautions)):
+    of_layer = [comparison for comparison in shown if layer is None or comparison.layer == layer]
+    if carrying := tuple(comparison for comparison in of_layer if any(caution.kind is kind for caution in comparison.cautions)):
         return carrying
     subjects = {caution.subject for caution in result.cautions if caution.kind is kind}
     return tuple(
-        each
-        for each in of_layer
-        if not subjects.isdisjoint({"", each.testbed, each.reference, each.metric, cell_title(each.cell)})
+        comparison
+        for comparison in of_layer
+        if not subjects.isdisjoint(
+            {"", comparison.testbed, comparison.reference, comparison.metric, cell_title(comparison.cell)}
+        )
     )
 
 
@@ -109,7 +113,7 @@ def by_chance_lines(result: Comparisons) -> Iterator[tuple[Kind, str]]:
 
 def _order_tests(result: Comparisons) -> Iterator[tuple[Kind, int, int, int]]:
     """Yield (kind, how many warn, how many tests there are, how many chance gives at most in 95 % of studies)."""
-    warned = {kind: sum(each.kind is kind for each in result.cautions) for kind in BY_CHANCE}
+    warned = {kind: sum(caution.kind is kind for caution in result.cautions) for kind in BY_CHANCE}
     drifts = [drift for ordering in result.orderings for drift in ordering.drifts]
     tests = {
         Kind.DRIFT: len(drifts),
@@ -131,8 +135,8 @@ def _most_by_chance(tests: int, alpha: float) -> int:
     return tests
 
 
-def summed(found: Sequence[Ranked]) -> str:
+def summed(cautions: Sequence[Ranked]) -> str:
     """``1 invalidates, 3 weaken, 2 notes``, for a first screen."""
-    counts = {rank: sum(each.rank is rank for each in found) for rank in Rank}
+    counts = {rank: sum(caution.rank is rank for caution in cautions) for rank in Rank}
     words = {Rank.INVALIDATES: ("invalidates", "invalidate"), Rank.WEAKENS: ("weakens", "weaken"), Rank.NOTE: ("note", "notes")}
     return ", ".join(f"{count} {words[rank][count > 1]}" for rank, count in counts.items() if count)

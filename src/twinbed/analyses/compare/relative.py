@@ -67,43 +67,46 @@ class Change:
 def changes(result: Comparisons, reference: str | None) -> tuple[Change, ...]:
     """Return the changes between two results; empty without a common reference and another testbed."""
     each_place: dict[tuple[str, str], dict[str, Comparison]] = {}
-    for each in result.comparisons:
-        if each.headline and each.scale == Scale.RATIO and ON in each.cell:
-            rest = {name: level for name, level in each.cell.items() if name != ON}
-            each_place.setdefault((each.place, repr(sorted(rest.items(), key=str))), {})[str(each.cell[ON])] = each
-    found = [
+    for comparison in result.comparisons:
+        if comparison.headline and comparison.scale == Scale.RATIO and ON in comparison.cell:
+            rest = {name: level for name, level in comparison.cell.items() if name != ON}
+            each_place.setdefault((comparison.place, repr(sorted(rest.items(), key=str))), {})[str(comparison.cell[ON])] = (
+                comparison
+            )
+    pairs = [
         (own, change)
         for of in each_place.values()
         if reference in of
         for testbed, own in of.items()
         if testbed != reference and (change := _change(own, of[reference])) is not None
     ]
-    adjusted = holm([change.p_different(own.margin) for own, change in found])
+    adjusted = holm([change.p_different(own.margin) for own, change in pairs])
     return tuple(
-        _of(one, str(reference), change, p, len(found), result.alpha) for (one, change), p in zip(found, adjusted, strict=True)
+        _as_change(own, str(reference), change, p, len(pairs), result.alpha)
+        for (own, change), p in zip(pairs, adjusted, strict=True)
     )
 
 
-def _change(one: Comparison, base: Comparison) -> LogRatio | None:
-    samples = [(each.estimate.values, each.reference_estimate.values) for each in (one, base)]
+def _change(own: Comparison, base: Comparison) -> LogRatio | None:
+    samples = [(comparison.estimate.values, comparison.reference_estimate.values) for comparison in (own, base)]
     if any(len(values) < 2 or min(values) <= 0 for pair in samples for values in pair):
         return None
     return LogRatio.of(samples[0]).less(LogRatio.of(samples[1]))
 
 
-def _of(one: Comparison, reference: str, change: LogRatio, p_different: float, family: int, alpha: float) -> Change:
-    bounds, p_equivalent = change.interval(1 - 2 * alpha), change.p_equivalent(one.margin)
+def _as_change(own: Comparison, reference: str, change: LogRatio, p_different: float, family: int, alpha: float) -> Change:
+    bounds, p_equivalent = change.interval(1 - 2 * alpha), change.p_equivalent(own.margin)
     verdict = Verdict.EQUIVALENT if p_equivalent <= alpha else Verdict.INCONCLUSIVE
     return Change(
-        metric=one.metric,
-        host=one.host,
-        direction=one.direction,
-        cell={name: level for name, level in one.cell.items() if name != ON},
-        testbed=str(one.cell[ON]),
+        metric=own.metric,
+        host=own.host,
+        direction=own.direction,
+        cell={name: level for name, level in own.cell.items() if name != ON},
+        testbed=str(own.cell[ON]),
         reference=reference,
         ratio=math.exp(change.value),
         interval=Interval(*bounds),
-        margin=one.margin,
+        margin=own.margin,
         p_equivalent=p_equivalent,
         p_different=p_different,
         family=family,
@@ -111,18 +114,18 @@ def _of(one: Comparison, reference: str, change: LogRatio, p_different: float, f
     )
 
 
-def lines(found: Sequence[Change]) -> Iterator[str]:
+def lines(moved: Sequence[Change]) -> Iterator[str]:
     """Yield lines for a terminal; nothing without changes."""
-    if not found:
+    if not moved:
         return
-    yield f"\nChange against {found[0].reference}, which both results have: what moved both alike drops out"
-    for each in found:
-        where = f" at {cell_title(each.cell)}" if each.cell else ""
-        value = ratio_with_interval(each.ratio, each.interval.low, each.interval.high)
-        title = metric_title(each.metric, each.host, each.direction)
+    yield f"\nChange against {moved[0].reference}, which both results have: what moved both alike drops out"
+    for change in moved:
+        where = f" at {cell_title(change.cell)}" if change.cell else ""
+        value = ratio_with_interval(change.ratio, change.interval.low, change.interval.high)
+        title = metric_title(change.metric, change.host, change.direction)
         says = {
-            Verdict.EQUIVALENT: f"shown to be within {share(each.margin)}",
-            Verdict.DIFFERENT: f"shown to differ by more than {share(each.margin)}",
+            Verdict.EQUIVALENT: f"shown to be within {share(change.margin)}",
+            Verdict.DIFFERENT: f"shown to differ by more than {share(change.margin)}",
             Verdict.INCONCLUSIVE: "cannot tell",
-        }[each.verdict]
-        yield f"  {_SYMBOLS[each.verdict]} {each.testbed}, {title}{where}: {value}, {says}"
+        }[change.verdict]
+        yield f"  {_SYMBOLS[change.verdict]} {change.testbed}, {title}{where}: {value}, {says}"

@@ -17,8 +17,8 @@ from twinbed.statistics.counts import unseen_share
 
 def rows(comparisons: Sequence[Comparison]) -> list[dict[str, Json]]:
     """Return one row a comparison; every factor is a column ``factor:<name>``."""
-    factors = list(dict.fromkeys(factor for each in comparisons for factor in each.cell))
-    return [_row(each, factors) for each in comparisons]
+    factors = list(dict.fromkeys(factor for comparison in comparisons for factor in comparison.cell))
+    return [_row(comparison, factors) for comparison in comparisons]
 
 
 def _all_runs(all_runs: AllRuns | None) -> dict[str, Json]:
@@ -33,59 +33,62 @@ def _all_runs(all_runs: AllRuns | None) -> dict[str, Json]:
     }
 
 
-def _row(each: Comparison, factors: Sequence[str]) -> dict[str, Json]:
+def _row(comparison: Comparison, factors: Sequence[str]) -> dict[str, Json]:
     return {
-        "layer": each.layer,
-        "metric": each.metric,
-        "unit": each.unit,
-        "host": each.host or None,
-        "direction": each.direction or None,
-        "headline": each.headline,
-        **{f"factor:{factor}": level_text(each.cell[factor]) if factor in each.cell else None for factor in factors},
-        **_levels(each),
-        "testbed": each.testbed,
-        **_estimate("", each.estimate),
-        "reference": each.reference,
-        **_estimate("reference_", each.reference_estimate),
-        "ratio": each.ratio,
-        **_bounds("ratio_", each.ratio_interval),
-        "ratio_level": round(each.ratio_interval.level, 6) if each.ratio_interval else None,
-        "method": each.method or None,
-        "paired": each.paired,
-        "sessions": each.sessions[0] if each.sessions else None,
-        "reference_sessions": each.sessions[1] if each.sessions else None,
-        "margin": each.margin,
-        "effect": each.effect.name if each.effect else None,
-        "effect_value": each.effect.value if each.effect else None,
-        **_bounds("effect_", each.effect.interval if each.effect else None),
-        "effect_margin": each.effect.margin if each.effect else None,
-        "p_same": each.effect.p_same if each.effect else None,
-        **_bounds("bootstrap_", each.bootstrap_interval),
-        "median_ratio": each.median_ratio,
-        **_bounds("median_ratio_", each.median_ratio_interval),
-        "p_equivalent": each.p_equivalent,
-        "p_different_holm": each.p_different,
-        "family": each.family,
-        "within_rule": each.within_rule,
-        "intervals_overlap": each.intervals_overlap,
-        **_spread(each.spread),
-        "verdict": str(each.verdict),
-        **_all_runs(each.all_runs),
-        "because": explanation(each),
-        "replicates_needed": each.replicates_needed,
-        "predictable": each.predictable,
-        "step": each.step or None,
-        "unseen_share": unseen_share(each.runs) if each.runs else None,
-        "cautions": " | ".join(f"{item.kind.name.lower()}({item.subject}: {item.detail})" for item in each.cautions) or None,
+        "layer": comparison.layer,
+        "metric": comparison.metric,
+        "unit": comparison.unit,
+        "host": comparison.host or None,
+        "direction": comparison.direction or None,
+        "headline": comparison.headline,
+        **{
+            f"factor:{factor}": level_text(comparison.cell[factor]) if factor in comparison.cell else None for factor in factors
+        },
+        **_levels(comparison),
+        "testbed": comparison.testbed,
+        **_estimate("", comparison.estimate),
+        "reference": comparison.reference,
+        **_estimate("reference_", comparison.reference_estimate),
+        "ratio": comparison.ratio,
+        **_bounds("ratio_", comparison.ratio_interval),
+        "ratio_level": round(comparison.ratio_interval.level, 6) if comparison.ratio_interval else None,
+        "method": comparison.method or None,
+        "paired": comparison.paired,
+        "sessions": comparison.sessions[0] if comparison.sessions else None,
+        "reference_sessions": comparison.sessions[1] if comparison.sessions else None,
+        "margin": comparison.margin,
+        "effect": comparison.effect.name if comparison.effect else None,
+        "effect_value": comparison.effect.value if comparison.effect else None,
+        **_bounds("effect_", comparison.effect.interval if comparison.effect else None),
+        "effect_margin": comparison.effect.margin if comparison.effect else None,
+        "p_same": comparison.effect.p_same if comparison.effect else None,
+        **_bounds("bootstrap_", comparison.bootstrap_interval),
+        "median_ratio": comparison.median_ratio,
+        **_bounds("median_ratio_", comparison.median_ratio_interval),
+        "p_equivalent": comparison.p_equivalent,
+        "p_different_holm": comparison.p_different,
+        "family": comparison.family,
+        "within_rule": comparison.within_rule,
+        "intervals_overlap": comparison.intervals_overlap,
+        **_spread(comparison.spread),
+        "verdict": str(comparison.verdict),
+        **_all_runs(comparison.all_runs),
+        "because": explanation(comparison),
+        "replicates_needed": comparison.replicates_needed,
+        "predictable": comparison.predictable,
+        "step": comparison.step or None,
+        "unseen_share": unseen_share(comparison.runs) if comparison.runs else None,
+        "cautions": " | ".join(f"{item.kind.name.lower()}({item.subject}: {item.detail})" for item in comparison.cautions)
+        or None,
     }
 
 
-def _levels(each: Comparison) -> dict[str, Json]:
+def _levels(comparison: Comparison) -> dict[str, Json]:
     """Return the levels, only where another factor than the testbed is compared."""
-    if each.by == TESTBED:
+    if comparison.by == TESTBED:
         return {}
-    before = len(named(each.by, ""))
-    return {"by": each.by, "level": each.testbed[before:], "reference_level": each.reference[before:]}
+    before = len(named(comparison.by, ""))
+    return {"by": comparison.by, "level": comparison.testbed[before:], "reference_level": comparison.reference[before:]}
 
 
 def _estimate(prefix: str, estimate: Estimate) -> dict[str, Json]:
@@ -106,11 +109,11 @@ def _bounds(prefix: str, interval: Interval | None) -> dict[str, Json]:
 
 def _quantiles(prefix: str, estimate: Estimate) -> dict[str, Json]:
     """``p50`` to ``p99``; an interval is missing where there are too few values for one."""
-    of_share = {each.share: each for each in estimate.quantiles}
+    of_share = {quantile.share: quantile for quantile in estimate.quantiles}
     row: dict[str, Json] = {}
     for share in (0.5, 0.9, 0.95, 0.99):
-        name, each = f"{prefix}p{share * 100:g}", of_share.get(share)
-        row |= {name: each.value if each else None, **_bounds(f"{name}_", each.interval if each else None)}
+        name, known = f"{prefix}p{share * 100:g}", of_share.get(share)
+        row |= {name: known.value if known else None, **_bounds(f"{name}_", known.interval if known else None)}
     return row
 
 
@@ -135,11 +138,11 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Json]]:
     """Return one row a headline metric and testbed: what the order of runs did to it, residuals left out."""
     return [
         {
-            "metric": each.metric,
-            "unit": each.unit,
-            "host": each.host or None,
-            "direction": each.direction or None,
-            "relative": each.relative,
+            "metric": ordering.metric,
+            "unit": ordering.unit,
+            "host": ordering.host or None,
+            "direction": ordering.direction or None,
+            "relative": ordering.relative,
             "testbed": drift.testbed,
             "runs": drift.runs,
             "drift": drift.change,
@@ -149,12 +152,12 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Json]]:
             "serial_correlation": drift.correlation,
             "p_serial": drift.p_serial,
             "serial": drift.serial,
-            "blocks": each.blocks,
-            "p_blocks": each.p_blocks,
-            "blocks_differ": each.blocks_differ,
+            "blocks": ordering.blocks,
+            "p_blocks": ordering.p_blocks,
+            "blocks_differ": ordering.blocks_differ,
         }
-        for each in orderings
-        for drift in each.drifts
+        for ordering in orderings
+        for drift in ordering.drifts
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from twinbed.analyses.compare import exclusion
-from twinbed.analyses.compare.conclusion import MOST_ITEMS, Conclusion, conclusions, distance, matrix, said_of, unseen
+from twinbed.analyses.compare.conclusion import MOST_ITEMS, Conclusion, conclusions, distance, matrix, sentence_of, unseen
 from twinbed.analyses.compare.forest import MOST, drawable
 from twinbed.analyses.compare.order_plot import MOST_RUNS, residuals
 from twinbed.analyses.compare.plots import cells_left_out, distribution, forest, ratios, values
@@ -43,9 +43,13 @@ MOST_DRAWN = 1
 """Metrics whose residuals are drawn."""
 
 
+MORE = "Medians, quantiles and ratios of each metric: `twinbed compare RESULTS --html`"
+"""Where a report's details of metrics are."""
+
+
 def section(result: Comparisons, shown: Sequence[Comparison] | None = None) -> Section:
     """Return the verdict with its cautions, then the metrics that are ``shown``: by default the headlines."""
-    headlines = [each for each in result.comparisons if each.headline]
+    headlines = [comparison for comparison in result.comparisons if comparison.headline]
     verdict = verdict_section(result)
     metrics = [metric_section(title, rows, result) for title, rows in by_metric(headlines if shown is None else shown)]
     return replace(
@@ -59,18 +63,18 @@ def section(result: Comparisons, shown: Sequence[Comparison] | None = None) -> S
 
 def verdict_section(result: Comparisons) -> Section:
     """Return the conclusion of each testbed, three lists, the matrix of headline verdicts, and their picture."""
-    headlines = [each for each in result.comparisons if each.headline]
-    found = conclusions(result)
+    headlines = [comparison for comparison in result.comparisons if comparison.headline]
+    concluded = conclusions(result)
     items: list[Item] = []
     if result.about:
         items.append(result.about)
     if result.interim:
         items.append(interim_sentence(result.interim))
     items += exclusion.items(result)
-    if rare := unseen(each for each in headlines if each.verdict is Verdict.EQUIVALENT):
+    if rare := unseen(comparison for comparison in headlines if comparison.verdict is Verdict.EQUIVALENT):
         items.append(rare)
     at_a_glance = [matrix(result)] if headlines else []
-    cards = [each for of in found if (each := card(of)).items]
+    cards = [filled for of in concluded if (filled := card(of)).items]
     items += [*cards, *at_a_glance] if len(cards) <= MOST_CARDS else [*at_a_glance, *cards]
     if shown := drawable(headlines):
         more = f" The first {MOST} of {len(shown)}." if len(shown) > MOST else ""
@@ -84,40 +88,40 @@ def verdict_section(result: Comparisons) -> Section:
 
 def lede(result: Comparisons) -> Iterator[str]:
     """Yield the conclusion: a sentence a testbed, or for many testbeds one sentence a verdict with its largest difference."""
-    found = conclusions(result)
-    barred = {reason for each in found if (reason := each.barred)}
-    if len(found) > 1 and len(barred) == 1 and all(each.barred for each in found):
+    concluded = conclusions(result)
+    barred = {reason for conclusion in concluded if (reason := conclusion.barred)}
+    if len(concluded) > 1 and len(barred) == 1 and all(conclusion.barred for conclusion in concluded):
         yield f"There is no verdict on any testbed: {barred.pop()}."
-    elif not found:
+    elif not concluded:
         yield f"Nothing to compare: {nothing_compared(result)}."
-    elif len(found) <= MOST_SENTENCES:
-        yield from (each.sentence for each in found)
+    elif len(concluded) <= MOST_SENTENCES:
+        yield from (conclusion.sentence for conclusion in concluded)
     else:
-        yield from _summed(found)
+        yield from _summed(concluded)
 
 
-def _summed(found: Sequence[Conclusion]) -> Iterator[str]:
+def _summed(concluded: Sequence[Conclusion]) -> Iterator[str]:
     """Yield how many of many testbeds can stand in for the reference, and the largest difference."""
-    of_testbeds, reference = found[0].by == TESTBED, found[0].reference
+    of_testbeds, reference = concluded[0].by == TESTBED, concluded[0].reference
     texts = {
         Verdict.DIFFERENT: f"cannot stand in for {reference} here" if of_testbeds else f"differ from {reference}",
         Verdict.EQUIVALENT: f"can stand in for {reference} here" if of_testbeds else f"match {reference}",
         Verdict.INCONCLUSIVE: "are inconclusive",
     }
-    grounds = {each.ground for each in found}
-    ground = f"{found[0].ground}, " if len(grounds) == 1 and found[0].ground else ""
+    grounds = {conclusion.ground for conclusion in concluded}
+    ground = f"{concluded[0].ground}, " if len(grounds) == 1 and concluded[0].ground else ""
     for verdict, text in texts.items():
-        names = [each.testbed for each in found if each.verdict is verdict]
+        names = [conclusion.testbed for conclusion in concluded if conclusion.verdict is verdict]
         if names:
             count = f"{len(names)} of"
-            if len(names) == len(found):
+            if len(names) == len(concluded):
                 count, text = ("none of the", text.replace("cannot", "can")) if "cannot" in text else ("all", text)
             which = ", ".join(names[:MOST_ITEMS]) + (", ..." if len(names) > MOST_ITEMS else "")
-            yield heading(f"{ground}{count} {len(found)} {'testbeds' if of_testbeds else 'levels'} {text} ({which}).")
-    worst = [each.worst for each in found if each.different]
+            yield heading(f"{ground}{count} {len(concluded)} {'testbeds' if of_testbeds else 'levels'} {text} ({which}).")
+    worst = [conclusion.worst for conclusion in concluded if conclusion.different]
     if worst:
         largest = max(worst, key=distance)
-        yield f"Largest difference, on {largest.testbed}: {said_of(largest)}."
+        yield f"Largest difference, on {largest.testbed}: {sentence_of(largest)}."
 
 
 def card(of: Conclusion) -> Section:
@@ -143,7 +147,7 @@ def _first(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _measured(result: Comparisons) -> Iterator[Item]:
     """Yield what was measured where nothing is compared."""
-    if headlines := [each for each in result.estimates if each.headline and each.estimate.values][:MOST]:
+    if headlines := [estimated for estimated in result.estimates if estimated.headline and estimated.estimate.values][:MOST]:
         caption = "Every replicate of each headline metric; tick: the mean; bar: its CI, cut at the edge."
         yield Figure("all headline values", spec=lambda: values(headlines), caption=caption)
     yield from measured_tables(result)
@@ -151,54 +155,56 @@ def _measured(result: Comparisons) -> Iterator[Item]:
 
 def cautions_section(result: Comparisons, *, everything: bool = False) -> Section:
     """Return the cautions by rank: the first few, and the others folded."""
-    found = ranked(result, [each for each in result.comparisons if each.headline])
-    shown = found if everything else found[:MOST_KINDS]
+    cautions = ranked(result, [comparison for comparison in result.comparisons if comparison.headline])
+    shown = cautions if everything else cautions[:MOST_KINDS]
     items: list[Item] = [*_by_rank(shown)]
-    if rest := found[len(shown) :]:
+    if rest := cautions[len(shown) :]:
         items.append(Section("", f"{len(rest)} more cautions", items=tuple(_by_rank(rest)), folded=True, on_paper=True))
-    sentence = "" if found else "No run gives a reason to doubt the result."
+    sentence = "" if cautions else "No run gives a reason to doubt the result."
     return Section("cautions", "Cautions", sentence, tuple(items))
 
 
-def _by_rank(found: Sequence[Ranked]) -> Iterator[Item]:
-    for rank, group in groupby(found, key=lambda each: each.rank):
-        yield Section("", RANKS[rank], items=tuple(each.listing() for each in group))
+def _by_rank(cautions: Sequence[Ranked]) -> Iterator[Item]:
+    for rank, group in groupby(cautions, key=lambda caution: caution.rank):
+        yield Section("", RANKS[rank], items=tuple(caution.listing() for caution in group))
 
 
 def layer_sections(result: Comparisons, *, whole: bool = True) -> Iterator[Section]:
-    """Yield a section for each layer, closed but for its sentence: its headline metrics, then others that differ. Unless
+    """Yield a section for comparison layer, closed but for its sentence: its headline metrics, then others that differ. Unless
     ``whole`` without quantiles and without ratios, which the picture of all headline ratios has too."""
-    for layer in dict.fromkeys(each.layer for each in result.comparisons):
-        of_layer = [each for each in result.comparisons if each.layer == layer]
-        headlines = [each for each in of_layer if each.headline]
-        others = [each for each in of_layer if not each.headline]
+    for layer in dict.fromkeys(comparison.layer for comparison in result.comparisons):
+        of_layer = [comparison for comparison in result.comparisons if comparison.layer == layer]
+        headlines = [comparison for comparison in of_layer if comparison.headline]
+        others = [comparison for comparison in of_layer if not comparison.headline]
         items: list[Item] = [metric_section(title, rows, result, whole=whole) for title, rows in by_metric(headlines)]
         if others:
             items.append(_others(others))
-        more = (
-            () if whole or not headlines else ("Medians, quantiles and ratios of each metric: `twinbed compare RESULTS --html`",)
-        )
+        more = () if whole or not headlines else (MORE,)
         title, sentence = LAYERS.get(layer, layer), _layer_sentence(headlines, others)
         yield Section(f"layer-{layer}", title, sentence, tuple(items), more, folded=True)
 
 
 def _layer_sentence(headlines: Sequence[Comparison], others: Sequence[Comparison]) -> str:
-    counts = {verdict: sum(each.verdict is verdict for each in headlines) for verdict in Verdict}
+    counts = {verdict: sum(comparison.verdict is verdict for comparison in headlines) for verdict in Verdict}
     parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
     first = f"{len(headlines)} headline comparison{'s' if len(headlines) > 1 else ''}: {', '.join(parts)}." if headlines else ""
-    different = sum(each.verdict is Verdict.DIFFERENT for each in others)
+    different = sum(comparison.verdict is Verdict.DIFFERENT for comparison in others)
     second = f"{different} of {len(others)} comparisons of other metrics differ." if others else ""
     return f"{first} {second}".strip()
 
 
 def metric_section(title: str, comparisons: Sequence[Comparison], result: Comparisons, *, whole: bool = True) -> Section:
     """Return one metric: its table and its values; if ``whole`` its ratios and other estimates too."""
-    pooled = [each for each in result.pooled if (each.metric, each.host, each.direction) == _place(comparisons[0])]
+    pooled = [pool for pool in result.pooled if (pool.metric, pool.host, pool.direction) == _place(comparisons[0])]
     items: list[Item] = [verdict_table(title, comparisons, pooled)]
-    means = any(estimate.mean is not None for each in comparisons for estimate in (each.estimate, each.reference_estimate))
+    means = any(
+        estimate.mean is not None
+        for comparison in comparisons
+        for estimate in (comparison.estimate, comparison.reference_estimate)
+    )
     every = "Every replicate; tick: the mean; bar: its CI, cut at the edge." if means else "Every replicate."
     items.append(Figure(f"{title} values", spec=lambda: distribution(comparisons), caption=every))
-    if whole and any(each.ratio is not None for each in comparisons):
+    if whole and any(comparison.ratio is not None for comparison in comparisons):
         caption = f"Ratio to {comparisons[0].reference} with its CIs; the band is the margin."
         items.append(Figure(f"{title} ratio to {comparisons[0].reference}", spec=lambda: ratios(comparisons), caption=caption))
     if left_out := cells_left_out(comparisons):
@@ -208,25 +214,25 @@ def metric_section(title: str, comparisons: Sequence[Comparison], result: Compar
     return Section("", heading(title), items=tuple(items))
 
 
-def _place(each: Comparison) -> tuple[str, str, str]:
-    return each.metric, each.host, each.direction
+def _place(comparison: Comparison) -> tuple[str, str, str]:
+    return comparison.metric, comparison.host, comparison.direction
 
 
 def _others(comparisons: Sequence[Comparison]) -> Section:
     """Return the other metrics that differ most: those a reader looks at. ``--csv`` has all."""
-    differing = [each for each in comparisons if each.verdict is Verdict.DIFFERENT]
+    differing = [comparison for comparison in comparisons if comparison.verdict is Verdict.DIFFERENT]
     first = sorted(differing, key=_size, reverse=True)[:MOST_OTHERS]
     rows = [
         (
-            metric_name(each.metric),
-            place(each.host, each.direction),
-            cell_title(each.cell),
-            each.testbed,
-            held(each),
-            _value(each, reference=False),
-            _value(each, reference=True),
+            metric_name(comparison.metric),
+            place(comparison.host, comparison.direction),
+            cell_title(comparison.cell),
+            comparison.testbed,
+            held(comparison),
+            _value(comparison, reference=False),
+            _value(comparison, reference=True),
         )
-        for each in first
+        for comparison in first
     ]
     heads = ("Metric", "Where", "Cell", "Testbed", "Ratio", "Mean", f"Mean of {comparisons[0].reference}")
     caption = (
@@ -239,15 +245,15 @@ def _others(comparisons: Sequence[Comparison]) -> Section:
     return Section("", f"Other metrics of this layer ({len(comparisons)} comparisons)", items=items, folded=True, in_text=False)
 
 
-def _size(each: Comparison) -> float:
-    return max(each.ratio, 1 / each.ratio) if each.ratio else float("inf")
+def _size(comparison: Comparison) -> float:
+    return max(comparison.ratio, 1 / comparison.ratio) if comparison.ratio else float("inf")
 
 
-def _value(each: Comparison, *, reference: bool) -> str:
-    estimate = each.reference_estimate if reference else each.estimate
+def _value(comparison: Comparison, *, reference: bool) -> str:
+    estimate = comparison.reference_estimate if reference else comparison.estimate
     if estimate.mean is None:
         return "no values"
-    scale = unit_scale(each.unit, [each.estimate.mean, each.reference_estimate.mean])
+    scale = unit_scale(comparison.unit, [comparison.estimate.mean, comparison.reference_estimate.mean])
     own = estimate.centre_interval
     half = (own.high - own.low) / 2 / scale.factor if own else None
     return f"{number((estimate.centre or 0.0) / scale.factor, half)} {scale.unit}".rstrip()
@@ -255,11 +261,11 @@ def _value(each: Comparison, *, reference: bool) -> str:
 
 def spread_section(result: Comparisons) -> Section | None:
     """Return how many times as much testbeds vary from run to run; None where that is unknown."""
-    spreads = [each for each in result.comparisons if each.headline and each.spread]
+    spreads = [comparison for comparison in result.comparisons if comparison.headline and comparison.spread]
     if not spreads:
         return None
-    shown = [each for each in spreads if each.spread and each.spread.differs]
-    rest = [each for each in spreads if each not in shown]
+    shown = [comparison for comparison in spreads if comparison.spread and comparison.spread.differs]
+    rest = [comparison for comparison in spreads if comparison not in shown]
     sentence = (
         f"{len(shown)} of {len(spreads)} headline comparisons vary more or less than {spreads[0].reference} from run to run."
         if shown
@@ -278,13 +284,13 @@ def order_section(result: Comparisons) -> Section | None:
     """Return what changed while runs were made; None where nothing varies."""
     if not result.orderings:
         return None
-    affected = [each for each in result.orderings if _is_affected(each)]
+    affected = [ordering for ordering in result.orderings if _is_affected(ordering)]
     sentence = (
         f"{len(affected)} of {len(result.orderings)} metrics depend on the order of runs. A drift is no property of a testbed."
         if affected
         else f"No effect of the order of runs is shown in {len(result.orderings)} metrics."
     )
-    drawn = [_residuals(each) for each in (*affected, *(each for each in result.orderings if each not in affected))]
+    drawn = [_residuals(ordering) for ordering in (*affected, *(other for other in result.orderings if other not in affected))]
     first = min(MOST_DRAWN, len(affected))
     items: list[Item] = [order_table(result.orderings, result.by), *drawn[:first]]
     if rest := drawn[first:]:
@@ -292,15 +298,15 @@ def order_section(result: Comparisons) -> Section | None:
     return Section("order", "Order: did anything change while it was measured?", sentence, tuple(items), folded=True)
 
 
-def _is_affected(each: Ordering) -> bool:
-    return each.blocks_differ or any(drift.trend or drift.serial for drift in each.drifts)
+def _is_affected(ordering: Ordering) -> bool:
+    return ordering.blocks_differ or any(drift.trend or drift.serial for drift in ordering.drifts)
 
 
-def _residuals(each: Ordering) -> Figure:
-    title = metric_title(each.metric, each.host, each.direction)
-    left_out = f"; {MOST_RUNS} of {len(each.residuals)} runs are drawn" if len(each.residuals) > MOST_RUNS else ""
+def _residuals(ordering: Ordering) -> Figure:
+    title = metric_title(ordering.metric, ordering.host, ordering.direction)
+    left_out = f"; {MOST_RUNS} of {len(ordering.residuals)} runs are drawn" if len(ordering.residuals) > MOST_RUNS else ""
     caption = f"{heading(title)}: residuals in the order of runs{left_out}."
-    return Figure(f"{title} in the order of runs", spec=lambda: residuals(each), caption=caption)
+    return Figure(f"{title} in the order of runs", spec=lambda: residuals(ordering), caption=caption)
 
 
 def method_section(result: Comparisons) -> Section:
@@ -330,10 +336,14 @@ def method_section(result: Comparisons) -> Section:
 
 def _design(comparisons: Sequence[Comparison]) -> str:
     """Return how means are compared, which the study fixes beforehand."""
-    of_sessions = "sessions" if any(each.sessions for each in comparisons) else "blocks"
-    pairs = [each.paired for each in comparisons if each.method]
+    of_sessions = "sessions" if any(comparison.sessions for comparison in comparisons) else "blocks"
+    pairs = [comparison.paired for comparison in comparisons if comparison.method]
     if pairs and all(pairs):
         return f"of the differences within {of_sessions}"
     if any(pairs):
         return f"of the differences within {of_sessions} where these are complete, else Welch's"
-    return "Welch's, of means of sessions" if any(each.sessions for each in comparisons) else "Welch's, of independent runs"
+    return (
+        "Welch's, of means of sessions"
+        if any(comparison.sessions for comparison in comparisons)
+        else "Welch's, of independent runs"
+    )

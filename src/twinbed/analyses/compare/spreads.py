@@ -22,19 +22,19 @@ from twinbed.statistics.spread import (
 Values = Sequence[float]
 
 
-def spread(one: Values, two: Values, confidence: float, *, relative: bool = True) -> Spread:
+def spread(own: Values, reference: Values, confidence: float, *, relative: bool = True) -> Spread:
     """Return the spreads of two samples of at least two values. Relative is by logarithms, where all values are positive."""
-    samples = [Sample.of(values) for values in (one, two)]
-    relative = relative and min(each.least for each in samples) > 0
-    x, y = (logarithms(each) if relative else each for each in samples)
-    one, two = samples
+    samples = [Sample.of(values) for values in (own, reference)]
+    relative = relative and min(sample.least for sample in samples) > 0
+    x, y = (logarithms(sample) if relative else sample for sample in samples)
+    own, reference = samples
     return Spread(
         relative=relative,
         ratio=_deviation_ratio(x, y),
         interval=_interval(x, y, confidence),
-        deviation_ratio=_deviation_ratio(one, two),
-        deviation_interval=_interval(one, two, confidence),
-        variation_ratio=_variation_ratio(one, two),
+        deviation_ratio=_deviation_ratio(own, reference),
+        deviation_interval=_interval(own, reference, confidence),
+        variation_ratio=_variation_ratio(own, reference),
         p_value=equal_deviations(x, y),
         p_brown_forsythe=brown_forsythe(x, y),
         p_at_values=brown_forsythe_at_values(x, y),
@@ -42,33 +42,33 @@ def spread(one: Values, two: Values, confidence: float, *, relative: bool = True
     )
 
 
-def _deviation_ratio(one: Values, two: Values) -> float | None:
-    if not varies(two):
+def _deviation_ratio(own: Values, reference: Values) -> float | None:
+    if not varies(reference):
         return None
-    return math.sqrt(variance(one)) / math.sqrt(variance(two)) if varies(one) else 0.0
+    return math.sqrt(variance(own)) / math.sqrt(variance(reference)) if varies(own) else 0.0
 
 
-def _variation_ratio(one: Values, two: Values) -> float | None:
-    samples = Sample.of(one), Sample.of(two)
+def _variation_ratio(own: Values, reference: Values) -> float | None:
+    samples = Sample.of(own), Sample.of(reference)
     deviations, least, means = (
-        _deviation_ratio(one, two),
-        min(each.least for each in samples),
-        [each.average for each in samples],
+        _deviation_ratio(own, reference),
+        min(sample.least for sample in samples),
+        [sample.average for sample in samples],
     )
     return deviations * means[1] / means[0] if deviations is not None and least >= 0 and all(means) else None
 
 
-def _interval(one: Values, two: Values, confidence: float) -> Interval | None:
-    bounds = deviation_ratio_interval(one, two, confidence)
+def _interval(own: Values, reference: Values, confidence: float) -> Interval | None:
+    bounds = deviation_ratio_interval(own, reference, confidence)
     return None if bounds is None else Interval(*bounds)
 
 
-def _reason(one: Values, two: Values) -> str:
-    if not varies(two):
-        return "the reference varies not at all" if varies(one) else "neither varies"
-    if not varies(one):
+def _reason(own: Values, reference: Values) -> str:
+    if not varies(reference):
+        return "the reference varies not at all" if varies(own) else "neither varies"
+    if not varies(own):
         return "this varies not at all"
-    return f"a test and an interval need {LEAST} values a testbed" if min(len(one), len(two)) < LEAST else ""
+    return f"a test and an interval need {LEAST} values a testbed" if min(len(own), len(reference)) < LEAST else ""
 
 
 def decided(spreads: Sequence[Spread | None], alpha: float) -> list[Spread | None]:
@@ -83,11 +83,11 @@ def decided(spreads: Sequence[Spread | None], alpha: float) -> list[Spread | Non
         spread
         and replace(
             spread,
-            p_value=one,
-            p_brown_forsythe=two,
-            p_at_values=three,
+            p_value=p_ratio,
+            p_brown_forsythe=p_levene,
+            p_at_values=p_at_values,
             family=family,
-            differs=one is not None and three is not None and max(one, three) <= alpha,
+            differs=p_ratio is not None and p_at_values is not None and max(p_ratio, p_at_values) <= alpha,
         )
-        for spread, one, two, three in zip(spreads, of_ratio, of_levene, of_values, strict=True)
+        for spread, p_ratio, p_levene, p_at_values in zip(spreads, of_ratio, of_levene, of_values, strict=True)
     ]

@@ -59,17 +59,21 @@ def differences(tables: Tables, reference: str, testbeds: Sequence[str]) -> Iter
     """Yield the differences of each testbed from the reference. A thing is left out if either side does not know it, or if the
     testbeds' own settings of it differ: that is then the question."""
     records = Records.of(tables.records)
-    said = {name: [*_rows(tables, name, records)] for name in _COLUMNS}
-    known = {matter: _values(said[matter.table], matter) for matter in MATTERS}
+    rows = {name: [*_rows(tables, name, records)] for name in _COLUMNS}
+    known = {matter: _values(rows[matter.table], matter) for matter in MATTERS}
     asked = _asked(records)
     for testbed in testbeds:
         for matter in MATTERS if testbed != reference else ():
             if any(asked[reference, name] != asked[testbed, name] for name in matter.settings):
                 continue
-            here, there = (known[matter].get(name, {}) for name in (reference, testbed))
-            roles = [role for role in _ROLES if here.get(role) and there.get(role) and here[role] != there[role]]
+            reference_values, testbed_values = (known[matter].get(name, {}) for name in (reference, testbed))
+            roles = [
+                role
+                for role in _ROLES
+                if reference_values.get(role) and testbed_values.get(role) and reference_values[role] != testbed_values[role]
+            ]
             if roles:
-                sides = ((reference, here), (testbed, there))
+                sides = ((reference, reference_values), (testbed, testbed_values))
                 text = ", ".join(f"{_text(of[role] for role in roles)} on {name}" for name, of in sides)
                 whose = "" if len(roles) == len(_ROLES) else f" of {roles[0]}s"
                 yield Caution(Kind.STACKS_DIFFER, f"{matter.what}{whose}: {text}", testbed)

@@ -32,7 +32,7 @@ Row: TypeAlias = tuple[str, ...]
 
 def by_metric(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, list[Comparison]]]:
     """Yield the comparisons of each metric at its place, with its title."""
-    for key, group in groupby(comparisons, key=lambda each: (each.metric, each.host, each.direction)):
+    for key, group in groupby(comparisons, key=lambda comparison: (comparison.metric, comparison.host, comparison.direction)):
         yield metric_title(*key), list(group)
 
 
@@ -40,21 +40,21 @@ def verdict_table(title: str, comparisons: Sequence[Comparison], pooled: Sequenc
     """Return one metric: a row for the reference and each testbed in each cell; last the ratio over all cells."""
     first = comparisons[0]
     rows: list[Row] = []
-    for cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
+    for cell, group in groupby(comparisons, key=lambda comparison: cell_title(comparison.cell)):
         of_cell = list(group)
         scale = scale_of(of_cell)
         reference = of_cell[0].reference_estimate
         rows.append((cell, first.reference, "reference", "", mean(reference, scale), *_counted(reference, scale)))
-        for each in of_cell:
-            verdict = f"{SYMBOLS[each.verdict]} {each.verdict}"
-            means = (mean(each.estimate, scale), *_counted(each.estimate, scale))
-            rows.append(("", each.testbed, verdict, held(each), *means))
+        for comparison in of_cell:
+            verdict = f"{SYMBOLS[comparison.verdict]} {comparison.verdict}"
+            means = (mean(comparison.estimate, scale), *_counted(comparison.estimate, scale))
+            rows.append(("", comparison.testbed, verdict, held(comparison), *means))
     place = (first.metric, first.host, first.direction)
-    for one in pooled:
-        if (one.metric, one.host, one.direction) == place:
-            name = f"all {one.cells} cells"
-            rows.append((name, one.testbed, "", pooled_text(one), disagreement(one), "", ""))
-    level = next((each.ratio_interval.level for each in comparisons if each.ratio_interval), 0.9)
+    for pool in pooled:
+        if (pool.metric, pool.host, pool.direction) == place:
+            name = f"all {pool.cells} cells"
+            rows.append((name, pool.testbed, "", pooled_text(pool), disagreement(pool), "", ""))
+    level = next((comparison.ratio_interval.level for comparison in comparisons if comparison.ratio_interval), 0.9)
     ratio_head = f"Ratio [{share(round(level, 4))} CI]"
     heads = ("Cell", column_head(first.by), "Verdict", ratio_head, "Mean", "n", "sd")
     return readable(f"verdicts-{'-'.join(filter(None, place))}", heading(title), _caption(comparisons), heads, rows, texts=3)
@@ -62,7 +62,7 @@ def verdict_table(title: str, comparisons: Sequence[Comparison], pooled: Sequenc
 
 def _caption(comparisons: Sequence[Comparison]) -> str:
     first = comparisons[0]
-    level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
+    level = next((comparison.estimate.interval.level for comparison in comparisons if comparison.estimate.interval), 0.95)
     effects = {
         "difference": f"Difference of means from {first.reference}.",
         "cliffs_delta": f"Medians; Cliff's delta against {first.reference}: pairs above less pairs below.",
@@ -86,13 +86,15 @@ def _counted(estimate: Estimate, scale: UnitScale) -> tuple[str, str]:
 
 def scale_of(rows: Sequence[Comparison]) -> UnitScale:
     """Return the unit of a cell's means."""
-    return unit_scale(rows[0].unit, [value for each in rows for value in (each.estimate.mean, each.reference_estimate.mean)])
+    return unit_scale(
+        rows[0].unit, [value for comparison in rows for value in (comparison.estimate.mean, comparison.reference_estimate.mean)]
+    )
 
 
 def measured_tables(result: Comparisons) -> Iterator[Table]:
     """Yield a table of means for each headline metric, where there is nothing to compare."""
-    headlines = [each for each in result.estimates if each.headline] if not result.comparisons else []
-    for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
+    headlines = [estimated for estimated in result.estimates if estimated.headline] if not result.comparisons else []
+    for key, group in groupby(headlines, key=lambda estimated: (estimated.metric, estimated.host, estimated.direction)):
         rows = list(group)
         scale = unit_scale(rows[0].unit, [row.estimate.mean for row in rows])
         title = heading(metric_title(*key))
@@ -107,8 +109,11 @@ def _measured(estimate: Estimate, scale: UnitScale) -> str:
 def spread_table(comparisons: Sequence[Comparison], title: str = "Spread") -> Table:
     """Return how many times as much each testbed varies as the reference."""
     first = comparisons[0]
-    level = next((each.spread.interval.level for each in comparisons if each.spread and each.spread.interval), 0.95)
-    family = next((each.spread.family for each in comparisons if each.spread), 1)
+    level = next(
+        (comparison.spread.interval.level for comparison in comparisons if comparison.spread and comparison.spread.interval),
+        0.95,
+    )
+    family = next((comparison.spread.family for comparison in comparisons if comparison.spread), 1)
     heads = (
         "Metric",
         "Cell",
@@ -122,26 +127,30 @@ def spread_table(comparisons: Sequence[Comparison], title: str = "Spread") -> Ta
         "Standard deviations (sd) as shares of the mean. P-values are of equal spreads by Bonett's test, corrected for "
         f"{family} comparisons; Brown and Forsythe's test as a check."
     )
-    rows = [_spread_row(each) for each in comparisons if each.spread]
+    rows = [_spread_row(comparison) for comparison in comparisons if comparison.spread]
     return readable("spread", title, caption, (*heads, "p", "p (Brown-Forsythe)"), rows, texts=3)
 
 
-def _spread_row(each: Comparison) -> Row:
-    spread = each.spread
+def _spread_row(comparison: Comparison) -> Row:
+    spread = comparison.spread
     assert spread is not None
-    reason = hardly_varies(each) or spread.reason
-    of = reason if hardly_varies(each) or not spread.ratio else varies(replace(spread, interval=None)).removeprefix("varies ")
-    if not hardly_varies(each) and spread.ratio and (few := of_few_runs(spread)):
+    reason = hardly_varies(comparison) or spread.reason
+    of = (
+        reason
+        if hardly_varies(comparison) or not spread.ratio
+        else varies(replace(spread, interval=None)).removeprefix("varies ")
+    )
+    if not hardly_varies(comparison) and spread.ratio and (few := of_few_runs(spread)):
         of = f"{of} ({few})"
     bounds = f"[{times(spread.interval.low)}, {times(spread.interval.high)}]" if spread.interval else NONE
     return (
-        metric_title(each.metric, each.host, each.direction),
-        cell_title(each.cell),
-        each.testbed,
+        metric_title(comparison.metric, comparison.host, comparison.direction),
+        cell_title(comparison.cell),
+        comparison.testbed,
         f"{'* ' if spread.differs else ''}{of}",
-        bounds if spread.ratio and not hardly_varies(each) else NONE,
-        deviation(each, each.estimate),
-        deviation(each, each.reference_estimate),
+        bounds if spread.ratio and not hardly_varies(comparison) else NONE,
+        deviation(comparison, comparison.estimate),
+        deviation(comparison, comparison.reference_estimate),
         p_text(spread.p_value),
         p_text(spread.p_brown_forsythe),
     )
@@ -150,26 +159,28 @@ def _spread_row(each: Comparison) -> Row:
 def quantile_table(comparisons: Sequence[Comparison]) -> Table | None:
     """Return other estimates of a headline metric: median, upper quantiles, the bootstrap where used, the seeds' rule of
     thumb; None where there are no quantiles."""
-    estimates = [estimate for each in comparisons for estimate in (each.estimate, each.reference_estimate)]
-    shares = list(dict.fromkeys(each.share for estimate in estimates for each in estimate.quantiles if each.interval))
+    estimates = [estimate for comparison in comparisons for estimate in (comparison.estimate, comparison.reference_estimate)]
+    shares = list(
+        dict.fromkeys(quantile.share for estimate in estimates for quantile in estimate.quantiles if quantile.interval)
+    )
     if not any(estimate.quantiles for estimate in estimates):
         return None
     first, margin = comparisons[0], share(comparisons[0].margin)
     shares = shares if 0.5 in shares else [0.5, *shares]
-    bootstrapped = any(each.bootstrap_interval for each in comparisons)
-    heads = ["Cell", column_head(first.by), "n", *(QUANTILES[each] for each in shares), f"Median / {first.reference}"]
+    bootstrapped = any(comparison.bootstrap_interval for comparison in comparisons)
+    heads = ["Cell", column_head(first.by), "n", *(QUANTILES[part] for part in shares), f"Median / {first.reference}"]
     heads += [*(["Ratio by bootstrap"] if bootstrapped else []), f"Means within {margin}", "CIs overlap"]
     rows: list[Row] = []
-    for _cell, group in groupby(comparisons, key=lambda each: cell_title(each.cell)):
+    for _cell, group in groupby(comparisons, key=lambda comparison: cell_title(comparison.cell)):
         of_cell = list(group)
         blank = [NONE] * (3 + bootstrapped)
         rows.append((*_quantile_cells(of_cell[0].reference, of_cell[0], of_cell[0].reference_estimate, shares), *blank))
-        for each in of_cell:
-            own = [f"{ratio(each.median_ratio)} {_bounds(each.median_ratio_interval)}".rstrip()]
-            own += [_bounds(each.bootstrap_interval) or NONE] if bootstrapped else []
-            own += [YES_NO[each.within_rule], YES_NO[each.intervals_overlap]]
-            rows.append((*_quantile_cells(each.testbed, each, each.estimate, shares), *own))
-    missing = [f"{each.needed} values for {QUANTILES[each.share]}" for each in _missing(estimates)]
+        for comparison in of_cell:
+            own = [f"{ratio(comparison.median_ratio)} {_bounds(comparison.median_ratio_interval)}".rstrip()]
+            own += [_bounds(comparison.bootstrap_interval) or NONE] if bootstrapped else []
+            own += [YES_NO[comparison.within_rule], YES_NO[comparison.intervals_overlap]]
+            rows.append((*_quantile_cells(comparison.testbed, comparison, comparison.estimate, shares), *own))
+    missing = [f"{quantile.needed} values for {QUANTILES[quantile.share]}" for quantile in _missing(estimates)]
     needs = f" An interval needs {', '.join(missing)}." if missing else ""
     caption = (
         f"CIs of quantiles hold for any continuous distribution. CIs of ratios of medians need values of one mode.{needs} The "
@@ -180,14 +191,16 @@ def quantile_table(comparisons: Sequence[Comparison]) -> Table | None:
 
 def _missing(estimates: Sequence[Estimate]) -> list[Quantile]:
     """Return the quantiles that no sample, or not every sample, is large enough for."""
-    absent = {each.share: each for estimate in estimates for each in estimate.quantiles if each.interval is None}
+    absent = {
+        quantile.share: quantile for estimate in estimates for quantile in estimate.quantiles if quantile.interval is None
+    }
     return [absent[share] for share in sorted(absent)]
 
 
-def _quantile_cells(testbed: str, each: Comparison, estimate: Estimate, shares: Sequence[float]) -> Iterator[str]:
-    scale = unit_scale(each.unit, [each.reference_estimate.mean, each.estimate.mean])
+def _quantile_cells(testbed: str, comparison: Comparison, estimate: Estimate, shares: Sequence[float]) -> Iterator[str]:
+    scale = unit_scale(comparison.unit, [comparison.reference_estimate.mean, comparison.estimate.mean])
     of_share = {quantile.share: quantile for quantile in estimate.quantiles}
-    yield from (cell_title(each.cell), testbed, str(estimate.n))
+    yield from (cell_title(comparison.cell), testbed, str(estimate.n))
     for wanted in shares:
         quantile = of_share.get(wanted)
         if quantile is None or (quantile.interval is None and wanted != 0.5):
@@ -207,7 +220,7 @@ def _bounds(interval: Interval | None) -> str:
 def order_table(orderings: Sequence[Ordering], by: str) -> Table:
     """Return what the order of runs did to each metric on each testbed; a star marks what is significant."""
     heads = ("Metric", column_head(by), "Runs", "First to last run", "p", "Run before", "p", "Blocks", "p")
-    rows = [_order_row(each, drift) for each in orderings for drift in each.drifts]
+    rows = [_order_row(ordering, drift) for ordering in orderings for drift in ordering.drifts]
     caption = (
         "Drift by the seasonal Kendall test, correlation with the run before by Bartels's, blocks by a permutation test. "
         "P-values are of each test alone; * marks what is significant and large enough to matter."
@@ -215,25 +228,25 @@ def order_table(orderings: Sequence[Ordering], by: str) -> Table:
     return readable("order", "Order of runs", caption, heads, rows, texts=2)
 
 
-def _order_row(each: Ordering, drift: Drift) -> Row:
+def _order_row(ordering: Ordering, drift: Drift) -> Row:
     serial = NONE if drift.correlation is None else f"{drift.correlation:+.2f}"
-    blocks = f"{each.blocks} blocks" if each.p_blocks is not None else NONE
+    blocks = f"{ordering.blocks} blocks" if ordering.p_blocks is not None else NONE
     where = ", inside cells" if drift.inside_cells else ""
     return (
-        metric_title(each.metric, each.host, each.direction),
+        metric_title(ordering.metric, ordering.host, ordering.direction),
         drift.testbed,
         str(drift.runs),
-        f"{'* ' if drift.trend else ''}{_drifted(each, drift)}{where}",
+        f"{'* ' if drift.trend else ''}{_drifted(ordering, drift)}{where}",
         p_text(drift.p_trend),
         f"{'* ' if drift.serial else ''}{serial}",
         p_text(drift.p_serial),
-        f"{'* ' if each.blocks_differ else ''}{blocks}",
-        p_text(each.p_blocks),
+        f"{'* ' if ordering.blocks_differ else ''}{blocks}",
+        p_text(ordering.p_blocks),
     )
 
 
-def _drifted(each: Ordering, drift: Drift) -> str:
-    if each.relative:
+def _drifted(ordering: Ordering, drift: Drift) -> str:
+    if ordering.relative:
         return f"{two_digits(100 * drift.change, '+')} %"
-    scale = unit_scale(each.unit, [drift.change])
+    scale = unit_scale(ordering.unit, [drift.change])
     return f"{drift.change / scale.factor:+.3g} {scale.unit}".rstrip()

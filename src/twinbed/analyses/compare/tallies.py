@@ -15,8 +15,8 @@ def tallies(samples: Samples, key: Key, groups: tuple[CellRuns, CellRuns]) -> tu
     """Return the events of both testbeds with their exposure: runs, or the work done if the metric is divided by it
     (``failed_requests_per_request``). None where it counts no events, or events or work of some run are not known."""
     if samples.metrics[key[0]].events:
-        one, two = (Tally(group.values.get(key, ()), len(group.values.get(key, ()))) for group in groups)
-        return (one, two) if one.exposure and two.exposure else None
+        own, reference = (Tally(group.values.get(key, ()), len(group.values.get(key, ()))) for group in groups)
+        return (own, reference) if own.exposure and reference.exposure else None
     of, _, unit = key[0].rpartition(PER)
     if not of or of not in samples.metrics or not samples.metrics[of].events:
         return None

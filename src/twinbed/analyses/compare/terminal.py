@@ -39,7 +39,7 @@ def print_comparison(
 ) -> None:
     """Print the conclusion, the lists of each testbed, the ``further`` lines, the matrix and the cautions; of the
     ``comparisons`` that are asked for, their tables too."""
-    headlines = [each for each in result.comparisons if each.headline]
+    headlines = [comparison for comparison in result.comparisons if comparison.headline]
     shown = headlines if comparisons is None else list(comparisons)
     _begin(result, console)
     if not shown:
@@ -47,10 +47,14 @@ def print_comparison(
     for line in further:
         console.say(line)
     if shown:
-        found = conclusions(result)
-        for each in found if len(found) <= MOST_CARDS else ():
-            _lists(console, each.testbed, [item for item in card(each).items if isinstance(item, Listing) and item.mark])
-        _next(console, found)
+        concluded = conclusions(result)
+        for conclusion in concluded if len(concluded) <= MOST_CARDS else ():
+            _lists(
+                console,
+                conclusion.testbed,
+                [item for item in card(conclusion).items if isinstance(item, Listing) and item.mark],
+            )
+        _next(console, concluded)
         console.say("")
         for row in matrix_lines(matrix(result, shown), console.width):
             console.print(row, soft_wrap=True)
@@ -58,7 +62,7 @@ def print_comparison(
     if comparisons is not None:
         _tables(console, result, shown)
     elif shown:
-        hidden = sum(not each.headline for each in result.comparisons)
+        hidden = sum(not comparison.headline for comparison in result.comparisons)
         others = f" (with {hidden} comparisons of other metrics)" if hidden else ""
         console.say("")
         console.words(f"Intervals, values and methods: --why. Tables: --all{others}, or --metric NAME.", "dim")
@@ -73,15 +77,15 @@ def _begin(result: Comparisons, console: Terminal) -> None:
         console.words(result.about)
         console.say("")
     verdict_lines(result, console)
-    headlines = [each for each in result.comparisons if each.headline]
-    if text := unseen(each for each in headlines if each.verdict is Verdict.EQUIVALENT):
+    headlines = [comparison for comparison in result.comparisons if comparison.headline]
+    if text := unseen(comparison for comparison in headlines if comparison.verdict is Verdict.EQUIVALENT):
         console.words(text)
     for item in exclusion.items(result):
         _item(console, item)
     if result.interim and headlines:
         console.words(interim_sentence(result.interim))
-    if headlines and (found := ranked(result, headlines)):
-        console.words(f"Cautions, below: {summed(found)}.")
+    if headlines and (cautions := ranked(result, headlines)):
+        console.words(f"Cautions, below: {summed(cautions)}.")
 
 
 def _item(console: Terminal, item: object) -> None:
@@ -103,27 +107,27 @@ def _nothing(result: Comparisons, console: Terminal) -> None:
 
 def verdict_lines(result: Comparisons, console: Terminal, *, each_testbed: bool = False) -> None:
     """Print the conclusion: a paragraph a testbed, or for many testbeds unless ``each_testbed`` how many can stand in."""
-    found = conclusions(result)
-    texts = [each.sentence for each in found] if each_testbed else [*lede(result)] if found else []
-    one_each = len(texts) == len(found) and (each_testbed or len(found) <= MOST_SENTENCES)
-    verdicts = [each.verdict for each in found] if one_each else []
+    concluded = conclusions(result)
+    texts = [conclusion.sentence for conclusion in concluded] if each_testbed else [*lede(result)] if concluded else []
+    one_each = len(texts) == len(concluded) and (each_testbed or len(concluded) <= MOST_SENTENCES)
+    verdicts = [conclusion.verdict for conclusion in concluded] if one_each else []
     for at, text in enumerate(texts):
         verdict = verdicts[at] if verdicts else None
         console.words(f"{SYMBOLS[verdict]} {text}" if verdict else text, STYLES[verdict] if verdict else "bold")
 
 
-def _next(console: Terminal, found: Sequence[Conclusion]) -> None:
+def _next(console: Terminal, concluded: Sequence[Conclusion]) -> None:
     """Print what to do next, each advice once with the testbeds that it is for."""
     testbeds: dict[str, list[str]] = {}
-    for each in found:
-        for text in each.advice:
-            testbeds.setdefault(text, []).append(each.testbed)
+    for conclusion in concluded:
+        for text in conclusion.advice:
+            testbeds.setdefault(text, []).append(conclusion.testbed)
     if not testbeds:
         return
     console.say("")
     console.words("Next", "bold")
     for text, names in testbeds.items():
-        whose = "" if len(names) == len(found) else f"{', '.join(names)}: "
+        whose = "" if len(names) == len(concluded) else f"{', '.join(names)}: "
         console.words(f"{' ' * INDENT}- {whose}{text}")
 
 
@@ -132,10 +136,10 @@ def _lists(console: Terminal, testbed: str, lists: Sequence[Listing]) -> None:
         return
     console.say("")
     console.words(testbed, "bold")
-    for each in lists:
-        style = STYLES.get(Verdict(each.mark), "") if each.mark else ""
-        console.words(f"{' ' * INDENT}{each.title}", style)
-        for text in each.texts:
+    for listing in lists:
+        style = STYLES.get(Verdict(listing.mark), "") if listing.mark else ""
+        console.words(f"{' ' * INDENT}{listing.title}", style)
+        for text in listing.texts:
             console.words(f"{' ' * INDENT}- {text}")
 
 
@@ -178,39 +182,39 @@ def _entry_text(entry: Entry | None) -> str:
 
 def _cautions(console: Terminal, result: Comparisons, shown: Sequence[Comparison], *, everything: bool) -> None:
     """Print the cautions by rank: the first few kinds, and how many more there are."""
-    found = ranked(result, shown)
-    if not found:
+    cautions = ranked(result, shown)
+    if not cautions:
         return
     console.say("")
-    console.words(f"Cautions: {summed(found)}", "bold")
-    kinds = found if everything else found[:MOST_KINDS]
-    for rank, group in groupby(kinds, key=lambda each: each.rank):
+    console.words(f"Cautions: {summed(cautions)}", "bold")
+    kinds = cautions if everything else cautions[:MOST_KINDS]
+    for rank, group in groupby(kinds, key=lambda caution: caution.rank):
         console.words(RANKS[rank], RANK_STYLES[rank])
-        for each in group:
-            listing = each.listing(everything=everything)
+        for caution in group:
+            listing = caution.listing(everything=everything)
             console.words(f"! {listing.title}")
             for line in listing.texts:
                 console.words(f"    {line}")
             console.words(f"    -> {listing.ending}", "dim")
-    if len(found) > len(kinds):
-        console.words(f"{len(found) - len(kinds)} more cautions (--all)")
+    if len(cautions) > len(kinds):
+        console.words(f"{len(cautions) - len(kinds)} more cautions (--all)")
 
 
 def _tables(console: Terminal, result: Comparisons, shown: Sequence[Comparison]) -> None:
-    for layer, of_layer in groupby(shown, key=lambda each: each.layer):
+    for layer, of_layer in groupby(shown, key=lambda comparison: comparison.layer):
         console.say("")
         console.words(LAYERS.get(layer, layer), "bold")
         for title, rows in by_metric(list(of_layer)):
-            pooled = [each for each in result.pooled if (each.metric, each.host, each.direction) == _place(rows[0])]
+            pooled = [pool for pool in result.pooled if (pool.metric, pool.host, pool.direction) == _place(rows[0])]
             _table(console, verdict_table(title, rows, pooled))
             if quantiles := quantile_table(rows):
                 _table(console, quantiles)
-    if spread := [each for each in shown if each.spread]:
+    if spread := [comparison for comparison in shown if comparison.spread]:
         _table(console, spread_table(spread, f"Spread: how many times as much as {spread[0].reference} it varies"))
 
 
-def _place(each: Comparison) -> tuple[str, str, str]:
-    return each.metric, each.host, each.direction
+def _place(comparison: Comparison) -> tuple[str, str, str]:
+    return comparison.metric, comparison.host, comparison.direction
 
 
 def _table(console: Terminal, table: Table) -> None:
@@ -224,12 +228,12 @@ def print_why(result: Comparisons, console: Terminal, comparisons: Sequence[Comp
     """Print the picture of all ratios, then what each verdict rests on."""
     for line in forest(comparisons, console.width):
         console.print(line, soft_wrap=True)
-    for each in comparisons[:MOST_ROWS]:
+    for comparison in comparisons[:MOST_ROWS]:
         console.say("")
-        where = f", {cell_title(each.cell)}" if each.cell else ""
-        title = f"{metric_title(each.metric, each.host, each.direction)}{where}, {each.testbed}"
-        console.words(f"{SYMBOLS[each.verdict]} {title}", STYLES[each.verdict])
-        reasons = [*why(each)]
+        where = f", {cell_title(comparison.cell)}" if comparison.cell else ""
+        title = f"{metric_title(comparison.metric, comparison.host, comparison.direction)}{where}, {comparison.testbed}"
+        console.words(f"{SYMBOLS[comparison.verdict]} {title}", STYLES[comparison.verdict])
+        reasons = [*why(comparison)]
         wide = max(len(name) for name, _ in reasons)
         for name, text in reasons:
             console.words(f"    {name:<{wide}}  {text}")

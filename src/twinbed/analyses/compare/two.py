@@ -32,15 +32,15 @@ class Two:
     sides: Sequence[Path]
 
     def compared(self, executor: Executor, params: CompareParams) -> Comparisons:
-        one, other = self.both.names
-        about = f"{other} is compared with {one}, testbed by testbed and cell by cell."
-        return analysis.run_on(executor, self.both.tables, params.model_copy(update={"by": self.both.by}), about)
+        first, other = self.both.names
+        introduction = f"{other} is compared with {first}, testbed by testbed and cell by cell."
+        return analysis.run_on(executor, self.both.tables, params.model_copy(update={"by": self.both.by}), introduction)
 
     @cached_property
     def passports(self) -> Differences:
         tables = held_against(self.both.tables, self.both.by)
-        one, other = (Side(tables, name, own) for name, own in zip(tables.outline.testbeds, self.both.names, strict=True))
-        return between(one, other)
+        first, other = (Side(tables, name, own) for name, own in zip(tables.outline.testbeds, self.both.names, strict=True))
+        return between(first, other)
 
     def changes(self, result: Comparisons) -> Sequence[Change]:
         """Return how each testbed changed against the reference that both results have."""
@@ -60,9 +60,9 @@ class Two:
 
     def document(self, result: Comparisons) -> Mapping[str, Json]:
         """Return the result for JSON."""
-        differences = [asdict(each) for each in self.passports.differences]
+        differences = [asdict(difference) for difference in self.passports.differences]
         return {
             "not_compared": list(self.both.left_out),
-            "changes": [each.row() for each in self.changes(result)],
+            "changes": [change.row() for change in self.changes(result)],
             "passports": {**self.passports.summary, "differences": differences},
         }

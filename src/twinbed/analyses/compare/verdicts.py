@@ -16,7 +16,7 @@ from twinbed.statistics.multiplicity import holm
 
 Place: TypeAlias = tuple[str, str, str]
 """(metric and where it is measured, testbed, cell as text)"""
-_MEASURED, _TESTED = ([each.name for each in fields(stage)] for stage in (Measured, Tested))
+_MEASURED, _TESTED = ([part.name for part in fields(stage)] for stage in (Measured, Tested))
 
 
 def place(of: Measured) -> Place:
@@ -36,18 +36,18 @@ def verdicts(
     judged = list(judgements)
     made: dict[int, Comparison] = {}
     for headline in (True, False):
-        family = [index for index, each in enumerate(measured) if each.headline is headline]
+        family = [index for index, candidate in enumerate(measured) if candidate.headline is headline]
         barred = [any(caution.kind in NO_VERDICT for caution in measured[index].cautions) for index in family]
         alone = [None if bar else judged[index].p_different for index, bar in zip(family, barred, strict=True)]
         tested = max(1, sum(p_value is not None for p_value in alone))
         spreads = decided([judged[index].spread for index in family], alpha)
         for index, bar, p_alone, p_value, spread in zip(family, barred, alone, holm(alone), spreads, strict=True):
-            one, judgement = measured[index], judged[index]
+            both, judgement = measured[index], judged[index]
             verdict = Verdict.DIFFERENT if p_value is not None and p_value <= alpha else judgement.verdict
             made[index] = comparison(
-                one,
+                both,
                 judgement,
-                cautions=(*one.cautions, *_doubts(one, judgement)),
+                cautions=(*both.cautions, *_doubts(both, judgement)),
                 verdict=Verdict.INCONCLUSIVE if bar else verdict,
                 p_equivalent=None if bar else judgement.p_equivalent,
                 p_different=p_value,
@@ -55,8 +55,10 @@ def verdicts(
                 family=1 if p_value is None else tested,
                 replicates_needed=None if bar else judgement.replicates_needed,
                 spread=spread,
-                predictable=known.of(one.testbed, one.reference, one.place, one.cell) if verdict is Verdict.DIFFERENT else None,
-                all_runs=of_all_runs.get(place(one)),
+                predictable=known.of(both.testbed, both.reference, both.place, both.cell)
+                if verdict is Verdict.DIFFERENT
+                else None,
+                all_runs=of_all_runs.get(place(both)),
             )
     return [made[index] for index in range(len(measured))]
 

@@ -115,7 +115,7 @@ def _labels(turns: Sequence[Turn], tested: Sequence[int]) -> list[float]:
     across = math.log(tested[-1] / tested[0])
     chosen: list[float] = []
     for at, turn in enumerate(turns):
-        near = [chosen[one] for one in range(at) if math.log(turn.n / turns[one].n) < NEAR * across]
+        near = [chosen[other] for other in range(at) if math.log(turn.n / turns[other].n) < NEAR * across]
         chosen.append(next((level for level in LEVELS if level not in near), LEVELS[at % len(LEVELS)]))
     return chosen
 
@@ -186,10 +186,10 @@ def scores(detector: DetectorResult, tested: Sequence[int], many: str) -> Spec:
         titlePadding=8,
         labelExpr="datum.value ? format(datum.value, '+') : '0'",
     )
-    there = [kind for kind in KINDS if any(run.kind == kind for run in runs)]
-    domain = [NAMES[kind] for kind in there]
-    shapes = [SHAPES[list(KINDS).index(kind)] for kind in there]
-    colour, shape = ({**ranged(domain, of, MARKS), "field": "kind"} for of in ([KINDS[kind] for kind in there], shapes))
+    present = [kind for kind in KINDS if any(run.kind == kind for run in runs)]
+    domain = [NAMES[kind] for kind in present]
+    shapes = [SHAPES[list(KINDS).index(kind)] for kind in present]
+    colour, shape = ({**ranged(domain, of, MARKS), "field": "kind"} for of in ([KINDS[kind] for kind in present], shapes))
     threshold = [{"value": 0, "said": "the threshold: above it the detector alarms"}]
     marked = {"x": x, "y": y, "color": colour, "shape": shape, **SAID}
     layers: list[Spec] = [
@@ -207,11 +207,11 @@ def _around(values: Sequence[float]) -> list[float]:
 def early(contention: Contention, detector: DetectorResult) -> Spec:
     """Return the share of test runs that alarm, with intervals, and the remaining rate, over N. The shaded N have lost too
     much."""
-    x = of_n([step.n for step in detector.steps], f"{contention.one}s")
+    x = of_n([step.n for step in detector.steps], f"{contention.noun}s")
     right = x["scale"]["domain"][1]
     y = axis("value", "share", {"domain": [0, 1.02], "nice": False}, **SHARES, titlePadding=8)
     least = min(step.n for step in detector.steps)
-    alarm, left = "runs that alarm", f"remaining rate, relative to {least} {contention.one}"
+    alarm, left = "runs that alarm", f"remaining rate, relative to {least} {contention.noun}"
     ranges: Sequence[Sequence[object]] = ((DIFFERENT, INK), ([1, 0], [6, 3]))
     colour, dash = (ranged([alarm, left], of, LEGEND) for of in ranges)
     rows = [row for step in detector.steps for row in _early(step, alarm, left)]

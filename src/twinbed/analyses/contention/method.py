@@ -186,7 +186,7 @@ def _bent(n: Sequence[int], values: Floats, smooth: Sequence[float]) -> float:
     by_n = dict(zip(sorted(set(n)), smooth, strict=True))
     straight = np.polynomial.Polynomial.fit(n, values, 1)(np.asarray(n))
     left = float(((values - straight) ** 2).sum())
-    unexplained = float(((values - [by_n[each] for each in n]) ** 2).sum())
+    unexplained = float(((values - [by_n[count] for count in n]) ** 2).sum())
     rounding = ROUNDING * float(np.abs(values).max())
     return max(0.0, 1 - unexplained / left) if left > len(values) * rounding**2 else 0.0
 

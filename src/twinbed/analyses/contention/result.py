@@ -137,6 +137,6 @@ class Contention(Cautioned):
     groups: Sequence[LevelContention]
 
     @property
-    def one(self) -> str:
+    def noun(self) -> str:
         """Return the noun that N counts: ``pair``."""
         return one_of(self.over)

@@ -24,16 +24,16 @@ MOST_GROUPS = 6
 
 def section(contention: Contention) -> Section:
     """Return the sentences, figures for each combination of levels, and the tables."""
-    first, *rest = sentences(contention)
+    (first, *rest), rate = sentences(contention), metric_name(contention.rate)
     undrawn = len(contention.groups) - MOST_GROUPS
     more = f"The first {MOST_GROUPS} of {len(contention.groups)} combinations are drawn."
     return Section(
         "contention",
-        f"Contention: {metric_name(contention.rate)} over {contention.one}s",
+        f"Contention: {rate} over {contention.noun}s",
         first,
         (
             (*rest, more) if undrawn > 0 else tuple(rest),
-            *(each for group in contention.groups[:MOST_GROUPS] for each in _figures(contention, group)),
+            *(curve for group in contention.groups[:MOST_GROUPS] for curve in _figures(contention, group)),
             _curves(contention),
             _inflections(contention),
             _detectors(contention),
@@ -41,7 +41,7 @@ def section(contention: Contention) -> Section:
             _scores(contention),
             _roc(contention),
         ),
-        kicker=f"Was a run contended? {heading(metric_name(contention.rate))} of a {contention.one}, and the machine's metrics",
+        kicker=f"Was a run contended? {heading(rate)} of a {contention.noun}, and the machine's metrics",
     )
 
 
@@ -50,7 +50,7 @@ def _where(group: LevelContention) -> str:
 
 
 def _figures(contention: Contention, group: LevelContention) -> Iterator[Figure]:
-    where, many = _where(group), f"{contention.one}s"
+    where, many = _where(group), f"{contention.noun}s"
     curves, turns = drawn(group)
     if curves:
         undrawn = len(group.curves) - len(curves)
@@ -114,12 +114,12 @@ def _inflections(contention: Contention) -> Table:
     bent = {(id(group), curve.metric): curve.bent for group in contention.groups for curve in group.curves}
     columns = (
         *cell_columns(records, _levels),
-        Column("metric", value="each.metric"),
-        Column(head="metric", value=lambda record: metric_name(record.each.metric)),
-        Column("n", "N", format=lambda n: figure(n, 4), value="each.n"),
-        Column("slope", value=lambda record: "rises" if record.each.rises else "falls"),
-        Column(head="slope begins to", format="s", value=lambda record: "rise" if record.each.rises else "fall"),
-        Column(head="bend", format=percent, value=lambda record: bent[id(record.group), record.each.metric]),
+        Column("metric", value="item.metric"),
+        Column(head="metric", value=lambda record: metric_name(record.item.metric)),
+        Column("n", "N", format=lambda n: figure(n, 4), value="item.n"),
+        Column("slope", value=lambda record: "rises" if record.item.rises else "falls"),
+        Column(head="slope begins to", format="s", value=lambda record: "rise" if record.item.rises else "fall"),
+        Column(head="bend", format=percent, value=lambda record: bent[id(record.group), record.item.metric]),
     )
     caption = (
         "Ordered by N. Idle time is mirrored. Bend: the share of a straight line's residuals that the curve explains. Turns of"
@@ -129,14 +129,14 @@ def _inflections(contention: Contention) -> Table:
 
 
 def _detectors(contention: Contention) -> Table:
-    found = ("threshold", "false_alarms", "detected", "unclear", "alarms_from", "fallen_from")
+    facts = ("threshold", "false_alarms", "detected", "unclear", "alarms_from", "fallen_from")
     before = {"runs": "of", "alarms": "count", "share": "share", "low": "interval.low", "high": "interval.high"}
     columns = (
         *(column for column in cell_columns(contention.groups, lambda group: group.levels) if column.key),
         Column("area", value="detector.area"),
         Column("low", value="detector.interval.low"),
         Column("high", value="detector.interval.high"),
-        *(Column(name, value=f"detector.{name}") for name in found),
+        *(Column(name, value=f"detector.{name}") for name in facts),
         *(Column(f"before_{name}", value=f"detector.before.{place}") for name, place in before.items()),
         Column("reason"),
     )
@@ -147,14 +147,14 @@ def _alarms(contention: Contention) -> Table:
     records = [Of(group, step) for group in contention.groups if group.detector for step in group.detector.steps]
     columns = (
         *cell_columns(records, _levels),
-        Column("n", "N", format="d", value="each.n"),
-        Column("lost", "rate lost", format=percent, value="each.lost"),
-        Column("runs", value="each.alarms.of"),
-        Column("alarms", "alarm", format="d", value="each.alarms.count"),
-        Column(head="of", format="d", value="each.alarms.of"),
-        Column("share", "share", format=rough, value="each.alarms.share"),
-        Column("low", value="each.alarms.interval.low"),
-        Column("high", value="each.alarms.interval.high"),
+        Column("n", "N", format="d", value="item.n"),
+        Column("lost", "rate lost", format=percent, value="item.lost"),
+        Column("runs", value="item.alarms.of"),
+        Column("alarms", "alarm", format="d", value="item.alarms.count"),
+        Column(head="of", format="d", value="item.alarms.of"),
+        Column("share", "share", format=rough, value="item.alarms.share"),
+        Column("low", value="item.alarms.interval.low"),
+        Column("high", value="item.alarms.interval.high"),
         Column(head="interval", format="s", value=_interval),
     )
     caption = "Test runs at each N. Rate lost: compared with the mean at the least N, made monotone."
@@ -162,7 +162,7 @@ def _alarms(contention: Contention) -> Table:
 
 
 def _interval(record: Of[LevelContention, Step]) -> str | None:
-    alarms = record.each.alarms
+    alarms = record.item.alarms
     return None if alarms is None else f"{rough(alarms.interval.low)} to {rough(alarms.interval.high)}"
 
 
@@ -170,14 +170,14 @@ def _scores(contention: Contention) -> Table:
     records = [Of(group, run) for group in contention.groups if group.detector for run in group.detector.runs]
 
     def alarms(record: Of[LevelContention, Scored]) -> bool:
-        return record.group.detector is not None and record.each.score > record.group.detector.threshold
+        return record.group.detector is not None and record.item.score > record.group.detector.threshold
 
     columns = (
         *(column for column in cell_columns(records, _levels) if column.key),
-        *(Column(name, value=f"each.{name}") for name in ("run", "replicate", "n")),
-        Column("part", value=lambda record: "test" if record.each.tested else "training"),
-        Column("kind", value="each.kind"),
-        Column("score", value="each.score"),
+        *(Column(name, value=f"item.{name}") for name in ("run", "replicate", "n")),
+        Column("part", value=lambda record: "test" if record.item.tested else "training"),
+        Column("kind", value="item.kind"),
+        Column("score", value="item.score"),
         Column("alarms", value=alarms),
     )
     return Table("scores", "", "", columns, records)
@@ -187,7 +187,7 @@ def _roc(contention: Contention) -> Table:
     records = [Of(group, point) for group in contention.groups if group.detector for point in group.detector.curve]
     columns = (
         *(column for column in cell_columns(records, _levels) if column.key),
-        *(Column(name, value=f"each.{name}") for name in ("threshold", "false_alarms", "detected")),
+        *(Column(name, value=f"item.{name}") for name in ("threshold", "false_alarms", "detected")),
     )
     return Table("roc", "", "", columns, records)
 
@@ -230,11 +230,11 @@ def _timeliness(contention: Contention, detector: DetectorResult) -> str:
 
 
 def _from(contention: Contention, detector: DetectorResult) -> str:
-    one, fell = contention.one, share(contention.fallen)
+    noun, fell = contention.noun, share(contention.fallen)
     fallen = f"the rate has fallen by {fell} from {detector.fallen_from} on"
     if detector.alarms_from is None:
-        return f"most runs alarm at no number of {one}s" + ("" if detector.fallen_from is None else f"; {fallen}")
-    alarms = f"most runs alarm from {amount(detector.alarms_from, one)} on"
+        return f"most runs alarm at no number of {noun}s" + ("" if detector.fallen_from is None else f"; {fallen}")
+    alarms = f"most runs alarm from {amount(detector.alarms_from, noun)} on"
     if detector.fallen_from is None:
         return f"{alarms}; the rate falls by {fell} nowhere"
     steps = sum(detector.alarms_from <= step.n < detector.fallen_from for step in detector.steps)
@@ -245,11 +245,11 @@ def _from(contention: Contention, detector: DetectorResult) -> str:
 
 def _before(contention: Contention, detector: DetectorResult) -> str:
     span = f"{share(contention.drop)} to {share(contention.fallen)}"
-    there = [
+    tested = [
         str(step.n) for step in detector.steps if contention.drop <= step.lost < contention.fallen and step.alarms is not None
     ]
     if detector.before is not None:
-        return f"while the rate has lost {span} (at {joined(there)}), {_counted(detector.before)}"
+        return f"while the rate has lost {span} (at {joined(tested)}), {_counted(detector.before)}"
     above = next((at for at, step in enumerate(detector.steps) if step.lost >= contention.fallen), None)
     if not above:
         return f"the rate lost {span} at no tested number"

@@ -26,26 +26,26 @@ COSTS = (
 
 def over_length(result: Detectability) -> tuple[Figure | str, ...]:
     """Return a panel for each cell, for the passive observer: solid lines use all features, dashed ones the residue."""
-    testbeds = list(dict.fromkeys(each.testbed for each in result.detections))
-    several = [each for each in result.detections if len(each.as_is.lengths) > 1]
+    testbeds = list(dict.fromkeys(detection.testbed for detection in result.detections))
+    several = [detection for detection in result.detections if len(detection.as_is.lengths) > 1]
 
     def panel(group: Sequence[Detection]) -> Spec:
         return _over_length(group, testbeds)
 
-    return panelled("accuracy over length", LINES, several, lambda each: cell_title(each.cell), panel, MOST)
+    return panelled("accuracy over length", LINES, several, lambda detection: cell_title(detection.cell), panel, MOST)
 
 
 def _over_length(group: Sequence[Detection], testbeds: Sequence[str]) -> Spec:
     rows = [
         {
-            "testbed": each.testbed,
+            "testbed": detection.testbed,
             "features": features,
             "packets": length.packets,
             "accuracy": length.accuracy,
-            "said": f"{each.testbed}, {features}: {100 * length.accuracy:.3g} % right with {length.packets} packets",
+            "said": f"{detection.testbed}, {features}: {100 * length.accuracy:.3g} % right with {length.packets} packets",
         }
-        for each in group
-        for features, accuracy in ((ALL, each.as_is), (LEFT, each.residue))
+        for detection in group
+        for features, accuracy in ((ALL, detection.as_is), (LEFT, detection.residue))
         if accuracy is not None
         for length in accuracy.lengths
     ]
@@ -69,8 +69,8 @@ def pareto(result: Detectability) -> tuple[Figure | str, ...]:
     """Return a panel for each cell and observer; a line joins the testbeds that nothing beats."""
     speed = f"{metric_name(result.metric)}, relative to {result.reference}"
 
-    def title(each: Cost) -> str:
-        return f"{WHO[each.observer]}{f', {cell_title(each.cell)}' if each.cell else ''}"
+    def title(cost: Cost) -> str:
+        return f"{WHO[cost.observer]}{f', {cell_title(cost.cell)}' if cost.cell else ''}"
 
     def panel(group: Sequence[Cost]) -> Spec:
         return _pareto(group, speed)
@@ -81,22 +81,22 @@ def pareto(result: Detectability) -> tuple[Figure | str, ...]:
 def _pareto(group: Sequence[Cost], speed: str) -> Spec:
     rows = [
         {
-            "testbed": each.testbed,
-            "ratio": each.ratio,
-            "area": each.area,
-            "low": each.interval.low,
-            "high": each.interval.high,
-            "best": each.best,
-            "said": f"{each.testbed}: AUC {area_text(each.area)}, {each.ratio:.3g} of the reference's speed",
+            "testbed": cost.testbed,
+            "ratio": cost.ratio,
+            "area": cost.area,
+            "low": cost.interval.low,
+            "high": cost.interval.high,
+            "best": cost.best,
+            "said": f"{cost.testbed}: AUC {area_text(cost.area)}, {cost.ratio:.3g} of the reference's speed",
         }
-        for each in group
+        for cost in group
     ]
     best = sorted((row for row in rows if row["best"]), key=lambda row: float(str(row["ratio"])))
-    ratios = [each.ratio for each in group]
+    ratios = [cost.ratio for cost in group]
     room = 0.15 * ((max(ratios) - min(ratios)) or 1.0)
     shown = {"domain": [min(ratios) - room, max(ratios) + 2 * room], "nice": False}
     x = axis("ratio", speed, shown, format="~g", tickCount=5, grid=False)
-    shown = {"domain": [min(0.4, *(each.interval.low for each in group)), 1.04], "nice": False}
+    shown = {"domain": [min(0.4, *(cost.interval.low for cost in group)), 1.04], "nice": False}
     y = axis("area", "AUC: 0.5 is hidden", shown, values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", minExtent=40)
     at: Spec = {"x": x, "y": y, "color": {"condition": {"test": "datum.best", "value": SERIES[1]}, "value": MUTED}}
     ends = {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}}

@@ -81,28 +81,30 @@ class Matrix:
         kept = {name: at for name, at in self.columns.items() if name not in features}
         chosen = [column for at in kept.values() for column in at]
         place = {column: new for new, column in enumerate(chosen)}
-        return Matrix(self.rows[:, chosen], self.runs, {name: tuple(place[each] for each in at) for name, at in kept.items()})
+        return Matrix(
+            self.rows[:, chosen], self.runs, {name: tuple(place[column] for column in at) for name, at in kept.items()}
+        )
 
 
 def seen_by(source: Tables) -> dict[str, dict[str, Seen]]:
     """Return observer -> run -> features; observers without a record are missing."""
-    found: dict[str, dict[str, Seen]] = defaultdict(lambda: defaultdict(Seen))
+    by_observer: dict[str, dict[str, Seen]] = defaultdict(lambda: defaultdict(Seen))
     for row in sorted(source.table("fingerprints").to_pylist(), key=lambda row: str(row["host"])):
         name = f"{row['host'].rstrip('0123456789')}.{row['feature']}"
-        seen = found[row["observer"]][row["run"]]
+        seen = by_observer[row["observer"]][row["run"]]
         # The first of several hosts of a role stands for all.
         if name not in seen.once:
             seen.once[name] = row["text"] if row["value"] is None else _number(name, row["value"])
             seen.needs[name] = 1 if row["feature"] in OF_ONE_PACKET else row["seen"] or 1
     for run, seen in _windows(source):
-        found[PASSIVE][run].blocks, found[PASSIVE][run].seconds = seen.blocks, seen.seconds
-    return {observer: dict(found[observer]) for observer in OBSERVERS if observer in found}
+        by_observer[PASSIVE][run].blocks, by_observer[PASSIVE][run].seconds = seen.blocks, seen.seconds
+    return {observer: dict(by_observer[observer]) for observer in OBSERVERS if observer in by_observer}
 
 
 def _windows(source: Tables) -> Iterator[tuple[str, Seen]]:
     links: dict[str, str] = {}
     for run, link in read(source, "windows", "run", "link"):
-        links[run] = min(links.get(run, link), link, key=lambda each: (not each.startswith(CLIENT), each))
+        links[run] = min(links.get(run, link), link, key=lambda name: (not name.startswith(CLIENT), name))
     by_run: dict[str, dict[int, dict[int, dict[str, Mapping[str, Value]]]]] = {}
     for row in source.table("windows").to_pylist():
         if row["link"] == links[row["run"]]:
@@ -143,7 +145,7 @@ def lengths(runs: Sequence[Seen]) -> list[int | None]:
     if not blocks:
         return [None]
     once = {max(run.needs.get(name, 0) for run in runs) for run in runs for name in run.once}
-    return [*sorted(each for each in once if each < blocks[0]), *blocks]
+    return [*sorted(length for length in once if length < blocks[0]), *blocks]
 
 
 def matrix(runs: Sequence[Sequence[Observation]]) -> Matrix:
@@ -154,7 +156,7 @@ def matrix(runs: Sequence[Sequence[Observation]]) -> Matrix:
     numbers: list[list[float]] = []
     for name in dict.fromkeys(name for row in every for name in row):
         values = [row.get(name) for row in every]
-        own = [each for each in _columns(values) if len(set(each)) > 1]
+        own = [column for column in _columns(values) if len(set(column)) > 1]
         if own:
             columns[name] = tuple(range(len(numbers), len(numbers) + len(own)))
             numbers += own
@@ -165,7 +167,8 @@ def matrix(runs: Sequence[Sequence[Observation]]) -> Matrix:
 def _columns(values: Sequence[Value]) -> list[list[float]]:
     if any(isinstance(value, str) for value in values):
         return [
-            [float(value == each) for value in values] for each in sorted({str(value) for value in values if value is not None})
+            [float(value == category) for value in values]
+            for category in sorted({str(value) for value in values if value is not None})
         ]
     # One NaN object, so that equal columns compare as equal.
     missing = [float(value is None) for value in values]
@@ -174,14 +177,14 @@ def _columns(values: Sequence[Value]) -> list[list[float]]:
 
 def of_runs(runs: Sequence[Sequence[Observation]], feature: str) -> list[Value]:
     """Return one value for each run: the first text, or the mean of numbers."""
-    found: list[Value] = []
+    of_run: list[Value] = []
     for rows in runs:
         values = [value for row in rows if (value := row.get(feature)) is not None]
         numbers = [value for value in values if not isinstance(value, str)]
-        found.append(fmean(numbers) if numbers and len(numbers) == len(values) else values[0] if values else None)
-    if any(isinstance(value, str) for value in found):
-        return [None if value is None else str(value) for value in found]
-    return found
+        of_run.append(fmean(numbers) if numbers and len(numbers) == len(values) else values[0] if values else None)
+    if any(isinstance(value, str) for value in of_run):
+        return [None if value is None else str(value) for value in of_run]
+    return of_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +229,7 @@ def remedy_of(feature: str) -> Remedy | None:
 
 def is_applied(remedy: Remedy, settings: tuple[Document, Document]) -> bool:
     """Return whether both testbeds have the remedy already, by the settings of a run of each. It then did not help."""
-    values = [_value(remedy.setting, each) for each in settings]
+    values = [_value(remedy.setting, document) for document in settings]
     return values[0] == values[1] and values[0] is not None and remedy.value in (None, values[0])
 
 
@@ -237,5 +240,5 @@ def _value(setting: str, settings: Document) -> str | None:
         value = value.get(name) if isinstance(value, Mapping) else None
     if setting == OFFLOAD.setting and value is None:
         alone = [settings.get(name) for name in TOGETHER]
-        value = alone[0] if all(each == alone[0] for each in alone) else None
+        value = alone[0] if all(other == alone[0] for other in alone) else None
     return None if value is None else str(value)

@@ -123,11 +123,11 @@ class DetectabilityAnalysis(Analysis[DetectabilityParams, Detectability]):
             )
         times = Times(source.records, outline.data.get("order"))
         every = list(_comparisons(source, seen, reference, times))
-        able = [each for each in every if each.least_p() <= alpha]
+        able = [comparison for comparison in every if comparison.least_p() <= alpha]
         cautions = [*_too_few(every, alpha), *_carried(able, reference), *_unseen(able)]
         if not able:
             raise _refusal(every, alpha, source)
-        detections = _holm([_detection(each, reference, alpha) for each in able])
+        detections = _holm([_detection(comparison, reference, alpha) for comparison in able])
         cautions += _of_times(able, detections, times, alpha)
         metric, of_costs = costs(source, detections)
         refused = len(every) - len(able)
@@ -162,28 +162,32 @@ def _comparisons(source: Tables, seen: Mapping[str, Mapping[str, Seen]], referen
     paired = source.outline.data.get("comparison") == Pairing.PAIRED
     for observer, of in seen.items():
         for cell in cells:
-            there = [record for record in cell.runs.get(reference, ()) if record.id in of]
+            reference_records = [record for record in cell.runs.get(reference, ()) if record.id in of]
             for testbed, records in cell.runs.items():
-                here = [record for record in records if record.id in of]
-                if testbed == reference or not here or not there:
+                own_records = [record for record in records if record.id in of]
+                if testbed == reference or not own_records or not reference_records:
                     continue
-                runs = [*here, *there]
-                alike = sorted(record.block for record in here) == sorted(record.block for record in there)
+                runs = [*own_records, *reference_records]
+                alike = sorted(record.block for record in own_records) == sorted(record.block for record in reference_records)
                 blocks: Sequence[Hashable] | None = [record.block for record in runs] if paired and alike else None
                 if blocks is None:
-                    here_in, there_in = (times.sessions(record.id for record in of_side) for of_side in (here, there))
-                    if len(set(here_in)) > 1 and set(here_in) == set(there_in):
-                        blocks = [*here_in, *there_in]
-                yield _Comparison(cell.levels, testbed, observer, (here, there), [of[run.id] for run in runs], blocks)
+                    own_sessions, reference_sessions = (
+                        times.sessions(record.id for record in of_side) for of_side in (own_records, reference_records)
+                    )
+                    if len(set(own_sessions)) > 1 and set(own_sessions) == set(reference_sessions):
+                        blocks = [*own_sessions, *reference_sessions]
+                yield _Comparison(
+                    cell.levels, testbed, observer, (own_records, reference_records), [of[run.id] for run in runs], blocks
+                )
 
 
 def _detection(of: _Comparison, reference: str, alpha: float) -> Detection:
     every = lengths(of.seen)
     rows = {packets: [seen.at(packets, whole=packets == every[-1]) for seen in of.seen] for packets in every}
-    whole = {packets: matrix(each) for packets, each in rows.items()}
+    whole = {packets: matrix(observed) for packets, observed in rows.items()}
     ranked = _ranked(of, rows[every[-1]], whole[every[-1]])
-    removable = [each.feature for each in ranked if each.removable]
-    residue = {packets: each.without(removable) for packets, each in whole.items()}
+    removable = [feature.feature for feature in ranked if feature.removable]
+    residue = {packets: table.without(removable) for packets, table in whole.items()}
     return Detection(
         cell=of.cell,
         testbed=of.testbed,
@@ -203,14 +207,14 @@ def _ranked(of: _Comparison, rows: Sequence[Sequence[Observation]], whole: Matri
     if not whole.columns:
         return ()
     areas = np.array([alone(of_runs(rows, feature), dealt) for feature in whole.columns])
-    found = []
+    ordered = []
     for feature, area, p in zip(whole.columns, areas[:, 0].tolist(), any_as_large(areas).tolist(), strict=True):
         remedy = remedy_of(feature)
-        one = Ranked(feature, area, p, remedy, remedy is not None and is_applied(remedy, settings))
+        entry = Ranked(feature, area, p, remedy, remedy is not None and is_applied(remedy, settings))
         # Of equal areas the one that is seen sooner, then the one that is wider apart.
         order = (-area, min(seen.takes(feature) for seen in of.seen), -apart(of_runs(rows, feature), of.labels), feature)
-        found.append((order, one))
-    return tuple(one for _, one in sorted(found, key=lambda each: each[0]))
+        ordered.append((order, entry))
+    return tuple(ranked for _, ranked in sorted(ordered, key=lambda pair: pair[0]))
 
 
 def _settings(record: Record) -> Document:
@@ -220,10 +224,10 @@ def _settings(record: Record) -> Document:
 def _accuracy(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: float) -> Accuracy:
     labels = of.labels
     every = list(matrices)
-    folds = {packets: PairsOut.of(each.rows, each.runs) for packets, each in matrices.items()}
+    folds = {packets: PairsOut.of(table.rows, table.runs) for packets, table in matrices.items()}
     whole = separation(folds[every[-1]], labels, of.blocks, 1 - alpha)
-    correct = [each.correct(labels) for each in folds.values()]
-    found = [
+    correct = [fold.correct(labels) for fold in folds.values()]
+    of_lengths = [
         Length(
             packets,
             _seconds(of.seen, packets),
@@ -238,8 +242,8 @@ def _accuracy(of: _Comparison, matrices: Mapping[int | None, Matrix], alpha: flo
         interval=Interval(*whole.interval),
         p=whole.p_value,
         exact=whole.exact,
-        lengths=tuple(found),
-        needed=needed(found, correct, labels, 1 - alpha) if whole.p_value <= alpha else None,
+        lengths=tuple(of_lengths),
+        needed=needed(of_lengths, correct, labels, 1 - alpha) if whole.p_value <= alpha else None,
     )
 
 
@@ -251,15 +255,15 @@ def _seconds(runs: Sequence[Seen], packets: int | None) -> float | None:
 
 def _holm(detections: Sequence[Detection]) -> list[Detection]:
     """Return the detections with Holm's correction over all observers, cells and testbeds, for the residue likewise."""
-    corrected = iter(holm([each.as_is.p for each in detections]))
-    residues = iter(holm([each.residue.p for each in detections if each.residue]))
+    corrected = iter(holm([detection.as_is.p for detection in detections]))
+    residues = iter(holm([detection.residue.p for detection in detections if detection.residue]))
     return [
         replace(
-            each,
-            as_is=replace(each.as_is, p=next(corrected)),
-            residue=replace(each.residue, p=next(residues)) if each.residue else None,
+            detection,
+            as_is=replace(detection.as_is, p=next(corrected)),
+            residue=replace(detection.residue, p=next(residues)) if detection.residue else None,
         )
-        for each in detections
+        for detection in detections
     ]
 
 
@@ -268,16 +272,16 @@ def _where(of: _Comparison) -> str:
 
 
 def _shortfall(of: _Comparison, alpha: float) -> str:
-    here, there = map(len, of.records)
-    how = " within blocks" if of.blocks is not None else ""
+    own_runs, reference_runs = map(len, of.records)
+    runs = f"{own_runs} and {reference_runs} runs{' within blocks' if of.blocks is not None else ''}"
     wanted = runs_needed(alpha, of.blocks is not None)
-    return f"{here} and {there} runs{how} reach p = {of.least_p():.2g} at best; {wanted} and {wanted} could show a difference"
+    return f"{runs} reach p = {of.least_p():.2g} at best; {wanted} and {wanted} could show a difference"
 
 
 def _too_few(every: Sequence[_Comparison], alpha: float) -> Iterator[Caution]:
-    for each in every:
-        if each.least_p() > alpha:
-            yield Caution(Kind.FEW_REPLICATES, f"{_where(each)}: {_shortfall(each, alpha)}", each.testbed)
+    for comparison in every:
+        if comparison.least_p() > alpha:
+            yield Caution(Kind.FEW_REPLICATES, f"{_where(comparison)}: {_shortfall(comparison, alpha)}", comparison.testbed)
 
 
 def _refusal(every: Sequence[_Comparison], alpha: float, source: Tables) -> TwinbedError:
@@ -295,8 +299,8 @@ def _refusal(every: Sequence[_Comparison], alpha: float, source: Tables) -> Twin
 
 def _carried(able: Sequence[_Comparison], reference: str) -> Iterator[Caution]:
     """Yield the cautions of the runs, each once for a testbed."""
-    for each in able:
-        for testbed, records in zip((each.testbed, reference), each.records, strict=True):
+    for comparison in able:
+        for testbed, records in zip((comparison.testbed, reference), comparison.records, strict=True):
             for kind in dict.fromkeys(caution.kind for record in records for caution in record.cautions):
                 count = sum(any(caution.kind is kind for caution in record.cautions) for record in records)
                 yield Caution(kind, f"{count} of {len(records)} runs", testbed)
@@ -304,24 +308,26 @@ def _carried(able: Sequence[_Comparison], reference: str) -> Iterator[Caution]:
 
 def _of_times(able: Sequence[_Comparison], detections: Sequence[Detection], times: Times, alpha: float) -> Iterator[Caution]:
     """Yield cautions that a detection may come from the time of the runs, not from the testbed."""
-    for each, found in zip(able, detections, strict=True):
-        if found.as_is.p > alpha:
+    for comparison, detection in zip(able, detections, strict=True):
+        if detection.as_is.p > alpha:
             continue
-        here, there = ([record.id for record in records] for records in each.records)
-        if one := times.caution((each.testbed, here), (found.reference, there)):
-            yield one
-        if len(set(times.sessions([*here, *there]))) == 1:
+        own_ids, reference_ids = ([record.id for record in records] for records in comparison.records)
+        if caution := times.caution((comparison.testbed, own_ids), (detection.reference, reference_ids)):
+            yield caution
+        if len(set(times.sessions([*own_ids, *reference_ids]))) == 1:
             yield Caution(
-                Kind.ONE_SESSION, f"{len(here)} runs of {each.testbed}, {len(there)} of {found.reference}", each.testbed
+                Kind.ONE_SESSION,
+                f"{len(own_ids)} runs of {comparison.testbed}, {len(reference_ids)} of {detection.reference}",
+                comparison.testbed,
             )
 
 
 def _unseen(able: Sequence[_Comparison]) -> Iterator[Caution]:
     """Yield cautions of captures without the opening of a connection."""
-    for each in able:
-        if each.observer == PASSIVE and (count := sum(not seen.once for seen in each.seen)):
-            detail = f"{count} of {len(each.seen)} captures have no SYN, and lack the features of SYNs"
-            yield Caution(Kind.INCOMPLETE_CAPTURE, detail, each.testbed)
+    for comparison in able:
+        if comparison.observer == PASSIVE and (count := sum(not seen.once for seen in comparison.seen)):
+            detail = f"{count} of {len(comparison.seen)} captures have no SYN, and lack the features of SYNs"
+            yield Caution(Kind.INCOMPLETE_CAPTURE, detail, comparison.testbed)
 
 
 DRAWS = 999
@@ -336,11 +342,11 @@ def needed(
     monotone in the length, and interpolated linearly over its logarithm. The shortest length tried is an upper bound. The
     interval is a percentile bootstrap over runs, with the classification rules unchanged.
     """
-    packets = [each.packets for each in lengths]
+    packets = [length.packets for length in lengths]
     if None in packets:
         return None
-    logs = [math.log(each) for each in packets if each is not None]
-    at = _crossing(logs, [each.accuracy for each in lengths])
+    logs = [math.log(count) for count in packets if count is not None]
+    at = _crossing(logs, [length.accuracy for length in lengths])
     if at is None:
         return None
     noise = np.random.default_rng(0)
@@ -348,14 +354,14 @@ def needed(
     table = np.array(correct)
     ends = []
     for _ in range(DRAWS):
-        one, other = noise.choice(ones, len(ones)), noise.choice(others, len(others))
-        accuracy = (table[:, one].mean(axis=1) + table[:, other].mean(axis=1)) / 2
+        drawn_ones, drawn_others = noise.choice(ones, len(ones)), noise.choice(others, len(others))
+        accuracy = (table[:, drawn_ones].mean(axis=1) + table[:, drawn_others].mean(axis=1)) / 2
         crossing = _crossing(logs, accuracy.tolist())
         ends.append(math.inf if crossing is None else crossing)
     ends.sort()
     beyond = math.floor((1 - level) / 2 * DRAWS)
     low, high = (None if math.isinf(end) else math.exp(end) for end in (ends[beyond], ends[-1 - beyond]))
-    known = [(log, math.log(each.seconds)) for log, each in zip(logs, lengths, strict=True) if each.seconds]
+    known = [(log, math.log(length.seconds)) for log, length in zip(logs, lengths, strict=True) if length.seconds]
     starts, times = [log for log, _ in known], [time for _, time in known]
     seconds = math.exp(float(np.interp(at, starts, times))) if known and at >= starts[0] else None
     return Needed(math.exp(at), seconds, low, high)
@@ -380,12 +386,22 @@ def costs(source: Tables, detections: Sequence[Detection]) -> tuple[str, tuple[C
     metric = places[0][0]
     means = _means(source, places[0])
     points = []
-    for each in detections:
-        cell = cell_of(each.cell)[0]
-        here, there = means.get((cell, each.testbed)), means.get((cell, each.reference))
-        if here is not None and there:
-            own = each.as_is
-            points.append(Cost(each.cell, each.testbed, each.observer, own.area, own.interval, here / there, best=False))
+    for detection in detections:
+        cell = cell_of(detection.cell)[0]
+        own_mean, reference_mean = means.get((cell, detection.testbed)), means.get((cell, detection.reference))
+        if own_mean is not None and reference_mean:
+            own = detection.as_is
+            points.append(
+                Cost(
+                    detection.cell,
+                    detection.testbed,
+                    detection.observer,
+                    own.area,
+                    own.interval,
+                    own_mean / reference_mean,
+                    best=False,
+                )
+            )
     return metric, tuple(replace(point, best=not any(_beats(other, point) for other in points)) for point in points)
 
 
@@ -405,11 +421,11 @@ def _means(source: Tables, place: tuple[str, str, str]) -> dict[tuple[str, str],
     }
 
 
-def _beats(one: Cost, other: Cost) -> bool:
+def _beats(cost: Cost, other: Cost) -> bool:
     """Return whether one is at least as good in both, and better in one. An area below 0.5 hides no better than chance."""
-    if (one.cell, one.observer) != (other.cell, other.observer):
+    if (cost.cell, cost.observer) != (other.cell, other.observer):
         return False
-    first, second = (max(one.area, 0.5), -one.ratio), (max(other.area, 0.5), -other.ratio)
+    first, second = (max(cost.area, 0.5), -cost.ratio), (max(other.area, 0.5), -other.ratio)
     return first != second and first[0] <= second[0] and first[1] <= second[1]
 
 

@@ -100,15 +100,17 @@ class _Set:
 class _Feature:
     of: Detection
     rank: int
-    one: Ranked
+    ranked: Ranked
 
 
 def section(result: Detectability) -> Section:
     """Return the section of detectability."""
     first, *others = sentences(result)
-    every = [_Feature(each, rank, one) for each in result.detections for rank, one in enumerate(each.ranked, 1)]
-    shown = [each for each in every if each.rank <= MOST_FEATURES]
-    by_speed = sorted(result.costs, key=lambda each: (cell_title(each.cell), each.observer, -each.ratio))
+    every = [
+        _Feature(detection, rank, ranked) for detection in result.detections for rank, ranked in enumerate(detection.ranked, 1)
+    ]
+    shown = [feature for feature in every if feature.rank <= MOST_FEATURES]
+    by_speed = sorted(result.costs, key=lambda cost: (cell_title(cost.cell), cost.observer, -cost.ratio))
     items = (
         tuple(others),
         _accuracies(result),
@@ -124,10 +126,10 @@ def section(result: Detectability) -> Section:
 
 
 def _sets(result: Detectability) -> Iterator[_Set]:
-    for each in result.detections:
-        yield _Set(each, "all", each.as_is)
-        if each.residue is not None:
-            yield _Set(each, "residue", each.residue)
+    for detection in result.detections:
+        yield _Set(detection, "all", detection.as_is)
+        if detection.residue is not None:
+            yield _Set(detection, "residue", detection.residue)
 
 
 def _named() -> tuple[Column, ...]:
@@ -147,13 +149,13 @@ def _accuracies(result: Detectability) -> Table:
         *_named(),
         Column("features", "features"),
         Column("number_of_features", value="accuracy.features"),
-        Column("runs", value=lambda each: each.of.runs[0]),
-        Column("reference_runs", value=lambda each: each.of.runs[1]),
-        Column(head="runs", format="s", value=lambda each: ", ".join(map(str, each.of.runs))),
+        Column("runs", value=lambda of_set: of_set.of.runs[0]),
+        Column("reference_runs", value=lambda of_set: of_set.of.runs[1]),
+        Column(head="runs", format="s", value=lambda of_set: ", ".join(map(str, of_set.of.runs))),
         Column("auc", "AUC", value="accuracy.area", format=area_text),
         Column("low", value="accuracy.interval.low"),
         Column("high", value="accuracy.interval.high"),
-        Column(head="interval", format="s", value=lambda each: _interval(each.accuracy)),
+        Column(head="interval", format="s", value=lambda of_set: _interval(of_set.accuracy)),
         Column("p_holm", "p", value="accuracy.p", format=p_text),
         Column("exact", value="accuracy.exact"),
         Column("packets", value="accuracy.needed.packets"),
@@ -171,37 +173,37 @@ def _features(features: Sequence[_Feature]) -> Table:
         *cell_columns(features, attrgetter("of.cell")),
         *_named(),
         Column("rank"),
-        Column("feature", value="one.feature"),
-        Column(head="feature", value=lambda each: title(each.one.feature)),
-        Column(head="removed by", value=lambda each: _removed_by(each.one)),
-        Column("auc_alone", "AUC alone", value="one.area", format=area_text),
-        Column("p", "p", value="one.p", format=p_text),
-        Column("removed_by", value=lambda each: each.one.remedy and str(each.one.remedy)),
-        Column("applied", value=lambda each: each.one.applied if each.one.remedy else None),
+        Column("feature", value="ranked.feature"),
+        Column(head="feature", value=lambda feature: title(feature.ranked.feature)),
+        Column(head="removed by", value=lambda feature: _removed_by(feature.ranked)),
+        Column("auc_alone", "AUC alone", value="ranked.area", format=area_text),
+        Column("p", "p", value="ranked.p", format=p_text),
+        Column("removed_by", value=lambda feature: feature.ranked.remedy and str(feature.ranked.remedy)),
+        Column("applied", value=lambda feature: feature.ranked.applied if feature.ranked.remedy else None),
     )
     return Table("features", "What gives testbeds away", OF_FEATURES, columns, features)
 
 
-def _removed_by(one: Ranked) -> str:
-    return NONE if one.remedy is None else f"{one.remedy}{' (applied)' if one.applied else ''}"
+def _removed_by(ranked: Ranked) -> str:
+    return NONE if ranked.remedy is None else f"{ranked.remedy}{' (applied)' if ranked.applied else ''}"
 
 
 def _lengths(result: Detectability) -> Table:
     """Return a row a length of observation, for programs."""
     rows = [
         {
-            **each.of.cell,
-            "testbed": each.of.testbed,
-            "reference": each.of.reference,
-            "observer": each.of.observer,
-            "features": each.features,
-            "packets": one.packets,
-            "seconds": one.seconds,
-            "auc": one.area,
-            "balanced_accuracy": one.accuracy,
+            **of_set.of.cell,
+            "testbed": of_set.of.testbed,
+            "reference": of_set.of.reference,
+            "observer": of_set.of.observer,
+            "features": of_set.features,
+            "packets": length.packets,
+            "seconds": length.seconds,
+            "auc": length.area,
+            "balanced_accuracy": length.accuracy,
         }
-        for each in _sets(result)
-        for one in each.accuracy.lengths
+        for of_set in _sets(result)
+        for length in of_set.accuracy.lengths
     ]
     return plain("lengths", rows)
 
@@ -212,7 +214,7 @@ def _costs(result: Detectability, costs: Sequence[Cost]) -> Table:
         *cell_columns(costs),
         Column("testbed", "Testbed"),
         Column("observer", "observer"),
-        Column(head=" ", value=lambda each: "best" if each.best else ""),
+        Column(head=" ", value=lambda cost: "best" if cost.best else ""),
         Column("auc", "AUC", value="area", format=area_text),
         Column("low", value="interval.low"),
         Column("high", value="interval.high"),
@@ -244,12 +246,12 @@ def sentence(of: Detection, alpha: float) -> str:
     if of.as_is.p > alpha:
         return f"{WHO[of.observer]} is not shown to tell {of.testbed} from {of.reference}{where} ({_area(of.as_is)})."
     text = f"{WHO[of.observer]} tells {of.testbed} from {of.reference}{where}{_from(of.as_is)}{_by(of.ranked, alpha)}"
-    remedies = list(dict.fromkeys(_set(each) for each in of.ranked if each.removable and each.p <= alpha))
+    remedies = list(dict.fromkeys(_set(feature) for feature in of.ranked if feature.removable and feature.p <= alpha))
     if of.residue is not None and remedies:
         named = joined(remedies)
         text += f"; with {named}"
         if of.residue.p <= alpha:
-            text += f"{_from(of.residue)}{_by([each for each in of.ranked if not each.removable], alpha)}"
+            text += f"{_from(of.residue)}{_by([feature for feature in of.ranked if not feature.removable], alpha)}"
         else:
             text += f" no longer shown ({_area(of.residue)})"
     return f"{text}."
@@ -257,12 +259,15 @@ def sentence(of: Detection, alpha: float) -> str:
 
 def sentences(result: Detectability) -> Iterator[str]:
     """Return the detections that show a difference, then the others."""
-    return (sentence(each, result.alpha) for each in sorted(result.detections, key=lambda each: each.as_is.p > result.alpha))
+    return (
+        sentence(detection, result.alpha)
+        for detection in sorted(result.detections, key=lambda shown: shown.as_is.p > result.alpha)
+    )
 
 
-def _set(each: Ranked) -> str:
-    assert each.remedy is not None
-    return f"{each.remedy.setting} {each.remedy.value or 'the same'}"
+def _set(feature: Ranked) -> str:
+    assert feature.remedy is not None
+    return f"{feature.remedy.setting} {feature.remedy.value or 'the same'}"
 
 
 def _area(own: Accuracy) -> str:
@@ -284,12 +289,12 @@ def _from(own: Accuracy) -> str:
 
 def _by(ranked: Sequence[Ranked], alpha: float) -> str:
     """Return the most revealing features; all with the same AUC as the first."""
-    shown = [each for each in ranked if each.p <= alpha]
-    first = [each for each in shown if each.area == shown[0].area]
+    shown = [feature for feature in ranked if feature.p <= alpha]
+    first = [feature for feature in shown if feature.area == shown[0].area]
     if not first:
         return ": by several features together, no single one"
     more = f" and {len(first) - MOST} more" if len(first) > MOST else ""
-    named = [title(each.feature) for each in first[:MOST]]
+    named = [title(feature.feature) for feature in first[:MOST]]
     return f": {', '.join(named) + more if more else joined(named)}"
 
 

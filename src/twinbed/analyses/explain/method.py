@@ -69,19 +69,19 @@ class ExplainAnalysis(Analysis[Judged, Explanation]):
             (cell, testbed): _tested(seen, samples.groups[cell][testbed], samples.groups[cell][outline.reference])
             for cell, testbed in differ
         }
-        adjusted = iter(holm([candidate.p for each in tested.values() for candidate in each]))
+        adjusted = iter(holm([candidate.p for of_pair in tested.values() for candidate in of_pair]))
         pairs = []
         for (cell, testbed), responses in differ.items():
             names = testbed, outline.reference
-            found = [replace(candidate, p=next(adjusted)) for candidate in tested[cell, testbed]]
+            judged = [replace(candidate, p=next(adjusted)) for candidate in tested[cell, testbed]]
             apart = hardware.get(testbed) != hardware.get(outline.reference)
             groups = samples.groups[cell][testbed], samples.groups[cell][outline.reference]
             kept = [
-                replace(each, states=_states(each, names, states), waits=_waits(each, groups, timed))
-                for each in found
-                if each.p <= alpha and _matters(each) and (apart or each.cause is not CPU)
+                replace(candidate, states=_states(candidate, names, states), waits=_waits(candidate, groups, timed))
+                for candidate in judged
+                if candidate.p <= alpha and _matters(candidate) and (apart or candidate.cause is not CPU)
             ]
-            possible = _largest_of_roles([each for each in kept if not _same_window(each)])
+            possible = _largest_of_roles([candidate for candidate in kept if not _same_window(candidate)])
             pairs.append(Pair(samples.cells[cell], *names, tuple(responses), tuple(sorted(possible, key=_rank))))
         known = {cause for of_run in seen.values() for (cause, _), sign in of_run.items() if sign is not None}
         compared = sum(
@@ -113,40 +113,40 @@ def _different(
     by = units(source, None)
     tested: list[tuple[str, str, Response]] = []
     for key in (key for key in samples.keys() if samples.is_headline(key)):  # noqa: SIM118 -- not a mapping
-        about = samples.metrics[key[0]]
-        if about.scale != Scale.RATIO:
+        declared = samples.metrics[key[0]]
+        if declared.scale != Scale.RATIO:
             continue
         for cell, groups in samples.groups.items():
             for testbed in (name for name in samples.testbeds if name != reference and name in groups and reference in groups):
                 arranged = by.arrange(key, (groups[testbed], groups[reference]))
-                if min(len(arranged.one), len(arranged.two)) < 2:
+                if min(len(arranged.own), len(arranged.reference)) < 2:
                     continue
                 steps = groups[testbed].steps.get(key, 0.0), groups[reference].steps.get(key, 0.0)
-                test = ratio_test(arranged.one, arranged.two, margin, alpha, steps=steps, paired=arranged.paired)
+                test = ratio_test(arranged.own, arranged.reference, margin, alpha, steps=steps, paired=arranged.paired)
                 if test is not None:
                     interval = Interval(*test.wide) if test.wide else None
                     tested.append((cell, testbed, Response(*key, test.ratio, interval, test.p_different)))
     differ: dict[tuple[str, str], list[Response]] = defaultdict(list)
-    for (cell, testbed, response), p in zip(tested, holm([each.p for *_, each in tested]), strict=True):
+    for (cell, testbed, response), p in zip(tested, holm([own.p for *_, own in tested]), strict=True):
         if p <= alpha:
             differ[cell, testbed].append(replace(response, p=p))
     return differ
 
 
-def _tested(seen: Mapping[str, Signs], here: CellRuns, there: CellRuns) -> list[Candidate]:
+def _tested(seen: Mapping[str, Signs], own: CellRuns, reference: CellRuns) -> list[Candidate]:
     """Return every sign that both testbeds have in at least two runs. P-values are not yet corrected."""
     candidates = []
     for cause in CAUSES:
         for role in ("",) if cause in OF_ALL_HOSTS else ROLES:
             x, y = (
                 [sign for run in group.complete if (sign := seen[run].get((cause.name, role))) is not None]
-                for group in (here, there)
+                for group in (own, reference)
             )
             if min(len(x), len(y)) < 2 or not any(x) | any(y):
                 continue
-            one, two = fmean(x), fmean(y)
-            alone = cause.mechanism and min(one, two) <= ABSENT * max(one, two)
-            candidates.append(Candidate(cause, role, one, two, _p(x, y), alone))
+            own_mean, reference_mean = fmean(x), fmean(y)
+            alone = cause.mechanism and min(own_mean, reference_mean) <= ABSENT * max(own_mean, reference_mean)
+            candidates.append(Candidate(cause, role, own_mean, reference_mean, _p(x, y), alone))
     return candidates
 
 
@@ -159,34 +159,37 @@ def _p(x: Sequence[float], y: Sequence[float]) -> float:
     return 2 * float(stdtr(df, -difference / error))
 
 
-def _matters(each: Candidate) -> bool:
-    if not each.cause.share:
-        return each.change >= LEAST_DEGREES
-    if each.alone:
-        return max(each.here, each.there) >= LEAST_SHARE
-    return abs(each.here - each.there) >= LEAST_DEGREES
+def _matters(candidate: Candidate) -> bool:
+    if not candidate.cause.share:
+        return candidate.change >= LEAST_DEGREES
+    if candidate.alone:
+        return max(candidate.own, candidate.reference) >= LEAST_SHARE
+    return abs(candidate.own - candidate.reference) >= LEAST_DEGREES
 
 
 def _largest_of_roles(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates; if clients and servers show a cause, only the side that shows it more."""
     largest: dict[str, Candidate] = {}
-    for each in candidates:
-        known = largest.get(each.cause.name)
-        if known is None or (each.alone, abs(each.here - each.there)) > (known.alone, abs(known.here - known.there)):
-            largest[each.cause.name] = each
+    for candidate in candidates:
+        known = largest.get(candidate.cause.name)
+        if known is None or (candidate.alone, abs(candidate.own - candidate.reference)) > (
+            known.alone,
+            abs(known.own - known.reference),
+        ):
+            largest[candidate.cause.name] = candidate
     return list(largest.values())
 
 
-def _rank(each: Candidate) -> tuple[int, float]:
+def _rank(candidate: Candidate) -> tuple[int, float]:
     """Return what sorts the most likely first."""
-    place = CAUSES.index(each.cause)
-    if each.cause is CPU and each.change >= TWICE:
+    place = CAUSES.index(candidate.cause)
+    if candidate.cause is CPU and candidate.change >= TWICE:
         return 0, 0
-    if each.set_apart:
-        return 1 if each.alone else 2, place
-    if each.alone or not each.cause.share:
-        return 3 + (each.cause is CPU), place
-    return 5, -each.change * max(each.here, each.there)
+    if candidate.set_apart:
+        return 1 if candidate.alone else 2, place
+    if candidate.alone or not candidate.cause.share:
+        return 3 + (candidate.cause is CPU), place
+    return 5, -candidate.change * max(candidate.own, candidate.reference)
 
 
 def _testbeds(source: Tables) -> Mapping[str, str]:
@@ -197,11 +200,11 @@ def _testbeds(source: Tables) -> Mapping[str, str]:
 def _hardware(source: Tables) -> Mapping[str, frozenset[tuple[str, str]]]:
     """Return testbed -> the models and numbers of its hosts' CPUs."""
     of_run = _testbeds(source)
-    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    by_testbed: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for run, place, fact, value in read(source, "facts", "run", "place", "fact", "value"):
         if fact in ("cpu", "cpus") and run in of_run and place.startswith(ROLES):
-            found[of_run[run]].add((fact, value))
-    return {testbed: frozenset(facts) for testbed, facts in found.items()}
+            by_testbed[of_run[run]].add((fact, value))
+    return {testbed: frozenset(facts) for testbed, facts in by_testbed.items()}
 
 
 def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
@@ -209,42 +212,42 @@ def states_of(source: Tables) -> Mapping[tuple[str, str], str | None]:
     of_run = _testbeds(source)
     switches = [cause.switch for cause in CAUSES if cause.switch]
     applied = {switch.applied: switch for switch in switches if switch.applied}
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    by_factor: dict[tuple[str, str], set[str]] = defaultdict(set)
     for record in source.records:
         for switch in switches:
             state = None if switch.applied else record.settings[switch.section].get(switch.setting)
             if isinstance(state, str):
-                found[of_run[record.id], switch.factor].add(state)
+                by_factor[of_run[record.id], switch.factor].add(state)
     for table, *columns in (("applied", "subject", "setting", "found"), ("facts", "place", "fact", "value")):
         for run, at, setting, value in read(source, table, "run", *columns):
             known = applied.get(setting.replace(" ", "_"))
             if known is not None and run in of_run and at.startswith(ROLES):
                 words = {"1": "on", "0": "off"} if known.on in ("on", "off") else {}
-                found[of_run[run], known.factor].add(words.get(value, value))
-    return {key: next(iter(values)) if len(values) == 1 else None for key, values in found.items()}
+                by_factor[of_run[run], known.factor].add(words.get(value, value))
+    return {key: next(iter(values)) if len(values) == 1 else None for key, values in by_factor.items()}
 
 
 def _states(
-    each: Candidate, names: tuple[str, str], states: Mapping[tuple[str, str], str | None]
+    candidate: Candidate, names: tuple[str, str], states: Mapping[tuple[str, str], str | None]
 ) -> tuple[str | None, str | None]:
-    if each.cause.switch is None:
+    if candidate.cause.switch is None:
         return None, None
-    here, there = (states.get((name, each.cause.switch.factor)) for name in names)
-    return here, there
+    own_state, reference_state = (states.get((name, candidate.cause.switch.factor)) for name in names)
+    return own_state, reference_state
 
 
-def _waits(each: Candidate, groups: Sequence[CellRuns], timed: Mapping[str, Waits]) -> tuple[Waits | None, Waits | None]:
+def _waits(candidate: Candidate, groups: Sequence[CellRuns], timed: Mapping[str, Waits]) -> tuple[Waits | None, Waits | None]:
     """Return the wake-ups of idle CPUs on the testbed and on the reference, for the cause idle_cpus alone."""
-    if each.cause is not IDLE_CPUS:
+    if candidate.cause is not IDLE_CPUS:
         return None, None
-    here, there = (mean([timed[run] for run in group.complete if run in timed]) for group in groups)
-    return here, there
+    own_waits, reference_waits = (mean([timed[run] for run in group.complete if run in timed]) for group in groups)
+    return own_waits, reference_waits
 
 
-def _same_window(each: Candidate) -> bool:
+def _same_window(candidate: Candidate) -> bool:
     """Return whether the cause is the initial window and it is set alike on both. The sign then differs by chance, since
     acknowledgements come back at once."""
-    return each.cause is INITIAL_WINDOW and each.states[0] is not None and each.states[0] == each.states[1]
+    return candidate.cause is INITIAL_WINDOW and candidate.states[0] is not None and candidate.states[0] == candidate.states[1]
 
 
 def _why(source: Tables, cause: Cause) -> str:

@@ -43,11 +43,11 @@ def proved(result: Explanation, source: Tables, proofs: Sequence[Tables]) -> Exp
     cause, or has neither testbeds nor cells in common with the explanation."""
     states = states_of(source)
     alpha = 1 - source.outline.confidence
-    found = [each for study in proofs for each in _of_study(result, states, study, alpha)]
-    adjusted = holm([one.p for one, _ in found])
-    known = [replace(one, closed_interval=_closed(*logs, alpha / len(found))) for one, logs in found]
+    pairs = [pair for study in proofs for pair in _of_study(result, states, study, alpha)]
+    adjusted = holm([proof.p for proof, _ in pairs])
+    known = [replace(proof, closed_interval=_closed(*logs, alpha / len(pairs))) for proof, logs in pairs]
     return replace(
-        result, proofs=tuple(replace(each, p=p, says=_says(each, p, alpha)) for each, p in zip(known, adjusted, strict=True))
+        result, proofs=tuple(replace(proof, p=p, says=_says(proof, p, alpha)) for proof, p in zip(known, adjusted, strict=True))
     )
 
 
@@ -57,16 +57,16 @@ def _of_study(
     factors = study.outline.data.get("factors") or {}
     switched = [(cause, factor) for cause in CAUSES for factor in factors if cause.switch and _is(factor, cause.switch)]
     if not switched:
-        there = ", ".join(cause.switch.setting for cause in CAUSES if cause.switch)
-        raise TwinbedError(f"{study.shown} switches no cause", advice=f"one of its factors must be: {there}")
+        settings = ", ".join(cause.switch.setting for cause in CAUSES if cause.switch)
+        raise TwinbedError(f"{study.shown} switches no cause", advice=f"one of its factors must be: {settings}")
     samples, count = gather(study), 0
     for cause, factor in switched:
         for pair in result.pairs:
             for response in pair.responses:
-                one = _proof(pair, response, cause, factor, samples, states, alpha)
-                if one is not None:
+                proof = _proof(pair, response, cause, factor, samples, states, alpha)
+                if proof is not None:
                     count += 1
-                    yield one
+                    yield proof
     if not count:
         raise TwinbedError(
             f"{study.shown} shares no testbed, cell and metric with the differences from {result.reference}",
@@ -91,8 +91,8 @@ def _proof(
     key = response.metric, response.host, response.direction
     levels: set[Level] = {level for cell in samples.cells.values() if (level := cell.get(factor)) is not None}
     names = pair.testbed, pair.reference
-    found = [_level(states.get((name, cause.switch.factor)), levels, cause.switch.on) for name in names]
-    alike = next((level for level in _alike(cause, found) if level in levels), None)
+    found_levels = [_level(states.get((name, cause.switch.factor)), levels, cause.switch.on) for name in names]
+    alike = next((level for level in _alike(cause, found_levels) if level in levels), None)
     cells = {_text(cell): name for name, cell in samples.cells.items()}
 
     def values(testbed: str, level: Level | None) -> Sequence[float]:
@@ -100,11 +100,11 @@ def _proof(
         group = samples.groups[name].get(testbed) if name is not None else None
         return group.values.get(key, ()) if group else ()
 
-    as_found = [values(name, level) for name, level in zip(names, found, strict=True)]
+    as_found = [values(name, level) for name, level in zip(names, found_levels, strict=True)]
     equal = [values(name, alike) for name in names]
-    if alike is None or any(len(each) < 2 or min(each) <= 0 for each in (*as_found, *equal)):
+    if alike is None or any(len(sample) < 2 or min(sample) <= 0 for sample in (*as_found, *equal)):
         return None
-    first, second = (LogRatio.of((here, there)) for here, there in (as_found, equal))
+    first, second = (LogRatio.of((own, reference)) for own, reference in (as_found, equal))
     proof = Proof(
         pair.cell,
         *names,
@@ -132,11 +132,11 @@ def _closed(first: LogRatio, second: LogRatio, alpha: float) -> Interval | None:
     return None if left is None else Interval(1 - left.high, 1 - left.low, 1 - alpha)
 
 
-def _alike(cause: Cause, found: Sequence[Level]) -> list[Level]:
+def _alike(cause: Cause, found_levels: Sequence[Level]) -> list[Level]:
     """Return what both may be set to, the best first: off, or on if both are off."""
     assert cause.switch is not None
-    both_off = all(level == cause.switch.off for level in found)
-    return [cause.switch.on, cause.switch.off] if both_off else [cause.switch.off, cause.switch.on, *found]
+    both_off = all(level == cause.switch.off for level in found_levels)
+    return [cause.switch.on, cause.switch.off] if both_off else [cause.switch.off, cause.switch.on, *found_levels]
 
 
 def _level(state: str | None, levels: set[Level], default: Level) -> Level:
@@ -148,14 +148,14 @@ def _text(cell: Mapping[str, Level | None]) -> str:
     return repr(sorted((name, str(level)) for name, level in cell.items()))
 
 
-def _says(each: Proof, p: float, alpha: float) -> Proved:
-    if each.as_is.low <= 1 <= each.as_is.high:
+def _says(proof: Proof, p: float, alpha: float) -> Proved:
+    if proof.as_is.low <= 1 <= proof.as_is.high:
         return Proved.GONE
-    if p > alpha or each.closed <= 0:
+    if p > alpha or proof.closed <= 0:
         return Proved.NOT_PROVED
-    if each.closed > 2 - MOST:
+    if proof.closed > 2 - MOST:
         return Proved.OVERSHOT
-    known = each.closed_interval
+    known = proof.closed_interval
     if known is not None and known.low >= MOST and known.high <= 2 - MOST:
         return Proved.PROVED
     return Proved.IN_PART
@@ -178,8 +178,8 @@ def cause_of(result: Explanation, name: str | None) -> Cause:
     for cause in causes:
         if name in (None, cause.name):
             return cause
-    there = ", ".join(cause.name for cause in causes)
-    raise TwinbedError(f"--cause {name} is no candidate here that can be switched", advice=f"candidates: {there}")
+    names = ", ".join(cause.name for cause in causes)
+    raise TwinbedError(f"--cause {name} is no candidate here that can be switched", advice=f"candidates: {names}")
 
 
 def study_text(result: Explanation, source: Tables, cause: Cause) -> str:
@@ -197,12 +197,12 @@ def study_text(result: Explanation, source: Tables, cause: Cause) -> str:
 def _strongest(result: Explanation, cause: Cause) -> tuple[Pair, Candidate]:
     """Return the pair where the cause ranks best; if several do, the one whose first headline differs most."""
 
-    def rank(found: tuple[Pair, Candidate]) -> tuple[int, float]:
-        pair, candidate = found
+    def rank(entry: tuple[Pair, Candidate]) -> tuple[int, float]:
+        pair, candidate = entry
         ratio = pair.responses[0].ratio
         return pair.candidates.index(candidate), -abs(log(ratio)) if ratio else 0.0
 
-    return min((found for found in candidates_of(result) if found[1].cause is cause), key=rank)
+    return min((entry for entry in candidates_of(result) if entry[1].cause is cause), key=rank)
 
 
 def _record(source: Tables, pair: Pair, testbed: str) -> Record | None:
@@ -217,17 +217,17 @@ def _record(source: Tables, pair: Pair, testbed: str) -> Record | None:
 def _study(source: Tables, pair: Pair, candidate: Candidate, records: Mapping[str, Record]) -> Section:
     switch = candidate.cause.switch
     assert switch is not None
-    one = records[pair.reference].settings
+    settings = records[pair.reference].settings
     factors = {name: level for name, level in pair.cell.items() if name not in (switch.setting, switch.factor)}
     sections: Section = {
         "testbeds": {name: _testbed(record.settings["testbed"], switch.setting) for name, record in records.items()},
         "reference": pair.reference,
-        "topology": _known(one["topology"]),
-        "workload": _known(one["workload"]),
-        "background": {kind: _plugin(each) for kind, each in one.get("background", {}).items()},
+        "topology": _known(settings["topology"]),
+        "workload": _known(settings["workload"]),
+        "background": {kind: _plugin(plugin) for kind, plugin in settings.get("background", {}).items()},
     }
     if "instruments" not in factors:
-        sections["instruments"] = {kind: _plugin(each) for kind, each in one["instruments"].items()}
+        sections["instruments"] = {kind: _plugin(plugin) for kind, plugin in settings["instruments"].items()}
     for name in factors:
         sections = _without_factor(sections, name)
     if switch.section != "testbed":

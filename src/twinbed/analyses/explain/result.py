@@ -34,8 +34,8 @@ class Candidate:
     cause: Cause
     role: str
     """The role of the hosts that show it most; empty for all hosts together."""
-    here: float
-    there: float
+    own: float
+    reference: float
     """The sign's mean over runs, on the testbed and on the reference."""
     p: float
     """The p-value of equal signs: Welch's test, after Holm's correction over all signs, cells and testbeds."""
@@ -49,13 +49,13 @@ class Candidate:
     @property
     def set_apart(self) -> bool:
         """Return whether its own setting was read back from both, and differs."""
-        here, there = self.states
-        return here is not None and there is not None and here != there
+        own_state, reference_state = self.states
+        return own_state is not None and reference_state is not None and own_state != reference_state
 
     @property
     def change(self) -> float:
         """Return by how much the signs differ, as a share of the larger one."""
-        return abs(self.here - self.there) / max(self.here, self.there)
+        return abs(self.own - self.reference) / max(self.own, self.reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,6 @@ def switchable(result: Explanation) -> list[Cause]:
     """Return the causes of candidates that a study can switch, the most likely first."""
     ranked = sorted(
         ((pair.candidates.index(candidate), candidate.cause) for pair, candidate in candidates_of(result)),
-        key=lambda found: (found[0], CAUSES.index(found[1])),
+        key=lambda entry: (entry[0], CAUSES.index(entry[1])),
     )
     return list(dict.fromkeys(cause for _, cause in ranked if cause.switch))

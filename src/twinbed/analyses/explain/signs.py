@@ -78,7 +78,7 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
     windows = _windows(source.table("flows"), roles)
     waits = _waits(source.table("packetisation"), roles)
     waited = shares(source, records)
-    found: dict[str, Signs] = {}
+    by_run: dict[str, Signs] = {}
     for record in records:
         mtu = integer(document(record.settings["topology"].get("link") or {}).get("mtu", 1500))
         of_run: dict[tuple[str, str], float | None] = {}
@@ -95,8 +95,8 @@ def signs(source: Tables, records: Sequence[Record]) -> dict[str, Signs]:
             }
         of_run[causes.IDLE_CPUS.name, ""] = waited.get(record.id)
         of_run[causes.CPU.name, ""] = _cpu_time(roles[record.id].values())
-        found[record.id] = of_run
-    return found
+        by_run[record.id] = of_run
+    return by_run
 
 
 def _counters(source: Tables, roles: Roles) -> None:
@@ -137,9 +137,9 @@ def _windows(flows: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, st
 
 def _waits(table: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str], float]:
     """Return (run, role) -> the share of its connections' sending time in which payload waited by Nagle's algorithm."""
-    found: dict[tuple[str, str], float] = {}
+    by_host: dict[tuple[str, str], float] = {}
     if not table.num_rows or "nagle_wait_s" not in table.column_names:
-        return found
+        return by_host
     import pyarrow.compute as pc
 
     for role, way in (("client", "originator"), ("server", "responder")):
@@ -150,8 +150,8 @@ def _waits(table: pa.Table, roles: Mapping[str, object]) -> dict[tuple[str, str]
             timed.group_by("run", use_threads=False).aggregate([("nagle_wait_s", "sum"), ("duration_s", "sum")]).to_pylist()
         ):
             if row["run"] in roles and row["duration_s_sum"]:
-                found[row["run"], role] = row["nagle_wait_s_sum"] / row["duration_s_sum"]
-    return found
+                by_host[row["run"], role] = row["nagle_wait_s_sum"] / row["duration_s_sum"]
+    return by_host
 
 
 def _autocorking(role: _Role) -> float | None:
@@ -228,52 +228,52 @@ class _Run:
 def shares(source: Tables, records: Sequence[Record]) -> dict[str, float]:
     """Return run -> the share of its clients' time in which programs waited for idle CPUs, as timed, or by the lab's
     estimate."""
-    timed, found = _timed(source), _estimated(source)
+    timed, by_run = _timed(source), _estimated(source)
     for record in records:
         lasted_s = _lasted_s(record)
         if record.id in timed and lasted_s:
-            found[record.id] = min(1.0, timed[record.id].seconds / lasted_s)
-    return found
+            by_run[record.id] = min(1.0, timed[record.id].seconds / lasted_s)
+    return by_run
 
 
 def waits(source: Tables, records: Sequence[Record]) -> dict[str, Waits]:
     """Return run -> its wake-ups by the work done, of runs whose kernels timed any."""
-    timed, found = _timed(source), {}
+    timed, by_run = _timed(source), {}
     for record in records:
-        one, lasted_s = timed.get(record.id), _lasted_s(record)
-        if one is None or one.wake_ups <= 0 or lasted_s <= 0 or len(one.by_work) != 1:
+        timed_run, lasted_s = timed.get(record.id), _lasted_s(record)
+        if timed_run is None or timed_run.wake_ups <= 0 or lasted_s <= 0 or len(timed_run.by_work) != 1:
             continue
-        ((work, by_work),) = one.by_work.items()
+        ((work, by_work),) = timed_run.by_work.items()
         if by_work <= 0:
             continue
-        each_s = one.seconds / one.wake_ups
-        found[record.id] = Waits(work, by_work, each_s, lasted_s * by_work / one.wake_ups)
-    return found
+        each_s = timed_run.seconds / timed_run.wake_ups
+        by_run[record.id] = Waits(work, by_work, each_s, lasted_s * by_work / timed_run.wake_ups)
+    return by_run
 
 
 def mean(of_runs: Sequence[Waits]) -> Waits | None:
     """Return the mean over runs of the wake-ups, of the time that they took, and of the time for the work."""
     if not of_runs:
         return None
-    wake_ups, waited_s = fmean(one.wake_ups for one in of_runs), fmean(one.waited_s for one in of_runs)
-    return Waits(of_runs[0].work, wake_ups, waited_s / wake_ups, fmean(one.work_s for one in of_runs))
+    wake_ups, waited_s = fmean(of_run.wake_ups for of_run in of_runs), fmean(of_run.waited_s for of_run in of_runs)
+    return Waits(of_runs[0].work, wake_ups, waited_s / wake_ups, fmean(of_run.work_s for of_run in of_runs))
 
 
 def _timed(source: Tables) -> dict[str, _Run]:
     """Return run -> the wake-ups of its kernels; only of runs whose machine timed them."""
-    found: dict[str, _Run] = defaultdict(_Run)
+    by_run: dict[str, _Run] = defaultdict(_Run)
     machines = set()
     wanted = rf"^{_SECONDS}$|^{_COUNT}(_per_\w+)?$"
     for run, host, metric, value in matching(source, "metrics", "metric", wanted, "run", "host", "metric", "value"):
-        one = found[run]
+        own = by_run[run]
         if metric == _SECONDS:
-            one.seconds += value
+            own.seconds += value
             machines |= {run} if host == MACHINE else set()
         elif metric == _COUNT:
-            one.wake_ups += value
+            own.wake_ups += value
         elif by_work := _BY_WORK.fullmatch(metric):
-            one.by_work[by_work[1]] = one.by_work.get(by_work[1], 0.0) + value
-    return {run: one for run, one in found.items() if run in machines}
+            own.by_work[by_work[1]] = own.by_work.get(by_work[1], 0.0) + value
+    return {run: of_run for run, of_run in by_run.items() if run in machines}
 
 
 def _estimated(source: Tables) -> dict[str, float]:

@@ -30,26 +30,26 @@ def section(result: Explanation) -> Section:
 
 def candidates(result: Explanation) -> Table:
     """Return a row a candidate."""
-    records = [Of(*found) for found in candidates_of(result)]
+    records = [Of(*entry) for entry in candidates_of(result)]
     columns = (
         *cell_columns(records, lambda of: of.group.cell),
         Column("testbed", "Testbed", value="group.testbed"),
         Column("reference", value="group.reference"),
-        Column("rank", "rank", value=lambda of: of.group.candidates.index(of.each) + 1),
-        Column("cause", value="each.cause.name"),
-        Column(head="candidate cause", value="each.cause.title"),
-        Column("role", value=lambda of: of.each.role or None),
-        Column(head="seen on", value=lambda of: f"{of.each.role}s" if of.each.role else "all hosts"),
+        Column("rank", "rank", value=lambda of: of.group.candidates.index(of.item) + 1),
+        Column("cause", value="item.cause.name"),
+        Column(head="candidate cause", value="item.cause.title"),
+        Column("role", value=lambda of: of.item.role or None),
+        Column(head="seen on", value=lambda of: f"{of.item.role}s" if of.item.role else "all hosts"),
         Column(head="works on", value=_works),
-        Column("sign", value="each.here"),
-        Column(head="sign", format="s", value=lambda of: sign_text(of.each.cause, of.each.here)),
-        Column("reference_sign", value="each.there"),
-        Column(head="reference's sign", format="s", value=lambda of: sign_text(of.each.cause, of.each.there)),
-        Column("p", "p", format=p_text, value="each.p"),
-        Column("alone", value="each.alone"),
-        Column("setting", value="each.cause.switch.setting"),
-        Column("state", value=lambda of: of.each.states[0]),
-        Column("reference_state", value=lambda of: of.each.states[1]),
+        Column("sign", value="item.own"),
+        Column(head="sign", format="s", value=lambda of: sign_text(of.item.cause, of.item.own)),
+        Column("reference_sign", value="item.reference"),
+        Column(head="reference's sign", format="s", value=lambda of: sign_text(of.item.cause, of.item.reference)),
+        Column("p", "p", format=p_text, value="item.p"),
+        Column("alone", value="item.alone"),
+        Column("setting", value="item.cause.switch.setting"),
+        Column("state", value=lambda of: of.item.states[0]),
+        Column("reference_state", value=lambda of: of.item.states[1]),
         *_waited("", 0),
         *_waited("reference_", 1),
     )
@@ -64,15 +64,19 @@ CAPTION = (
 
 
 def _works(of: Found) -> str:
-    pair, each = of
-    return f"{pair.testbed if each.here > each.there else pair.reference} only" if each.alone else "both, by degrees"
+    pair, candidate = of
+    return (
+        f"{pair.testbed if candidate.own > candidate.reference else pair.reference} only"
+        if candidate.alone
+        else "both, by degrees"
+    )
 
 
 def _waited(prefix: str, side: int) -> Iterator[Column]:
     """Yield the wake-ups of idle CPUs by the work done, what each took, and how long a client took for the work."""
 
     def value(name: str, of: Found) -> float | None:
-        waits = of.each.waits[side]
+        waits = of.item.waits[side]
         return getattr(waits, name) if waits else None
 
     for key, name in (("wake_ups_per_work", "wake_ups"), ("wake_up_s", "each_s"), ("work_s", "work_s")):
@@ -81,15 +85,15 @@ def _waited(prefix: str, side: int) -> Iterator[Column]:
 
 def responses(result: Explanation) -> Table:
     """Return a row a headline that differs, for programs."""
-    records = [Of(pair, each) for pair in result.pairs for each in pair.responses]
+    records = [Of(pair, response) for pair in result.pairs for response in pair.responses]
     columns = (
         *cell_columns(records, lambda of: of.group.cell),
         Column("testbed", value="group.testbed"),
         Column("reference", value="group.reference"),
-        *(Column(name, value=f"each.{name}") for name in ("metric", "host", "direction", "ratio")),
-        Column("ratio_low", value="each.interval.low"),
-        Column("ratio_high", value="each.interval.high"),
-        Column("p_different", value="each.p"),
+        *(Column(name, value=f"item.{name}") for name in ("metric", "host", "direction", "ratio")),
+        Column("ratio_low", value="item.interval.low"),
+        Column("ratio_high", value="item.interval.high"),
+        Column("p_different", value="item.p"),
         Column("candidates", value=lambda of: len(of.group.candidates)),
     )
     return Table("responses", "", "", columns, records).for_programs()
@@ -103,7 +107,7 @@ def proofs(result: Explanation) -> Table:
         Column("reference"),
         Column("cause", value="cause.name"),
         Column(head="cause", value="cause.title"),
-        Column(head="metric", value=lambda each: _metric(each.response)),
+        Column(head="metric", value=lambda proof: _metric(proof.response)),
         *(Column(name, value=f"response.{name}") for name in ("metric", "host", "direction")),
         Column(head="outcome", value="says"),
         *_range("ratio as found", "as_is", "ratio"),
@@ -114,8 +118,8 @@ def proofs(result: Explanation) -> Table:
         Column("closed_low", value="closed_interval.low"),
         Column("closed_high", value="closed_interval.high"),
         Column("p"),
-        Column(head="p", format="s", value=lambda each: None if each.says is Proved.GONE else p_text(each.p)),
-        Column("says", value=lambda each: str(each.says)),
+        Column(head="p", format="s", value=lambda proof: None if proof.says is Proved.GONE else p_text(proof.p)),
+        Column("says", value=lambda proof: str(proof.says)),
     )
     caption = "The ratio to the reference with each cause as found, and with it alike on both testbeds."
     return Table("proofs", "Causes switched on and off", caption, columns, result.proofs)
@@ -147,8 +151,8 @@ def sentences(result: Explanation) -> Iterator[str]:
     advised: set[str] = set()
     for pair in result.pairs:
         yield " ".join(_of_pair(pair, advised))
-    for each in _first_proofs(result):
-        yield _proof(each)
+    for proof in _first_proofs(result):
+        yield _proof(proof)
     if result.not_seen:
         by_reason: dict[str, list[str]] = defaultdict(list)
         for name, why in result.not_seen.items():
@@ -167,23 +171,23 @@ def _of_pair(pair: Pair, advised: set[str]) -> Iterator[str]:
     if not pair.candidates:
         yield "No candidate cause was found."
         return
-    one = pair.candidates[0]
-    here, there = sign_text(one.cause, one.here), sign_text(one.cause, one.there)
-    if one.cause.name in advised:
-        yield f"Most likely cause: {one.cause.title}, {here} compared with {there}."
+    likeliest = pair.candidates[0]
+    own_sign, reference_sign = sign_text(likeliest.cause, likeliest.own), sign_text(likeliest.cause, likeliest.reference)
+    if likeliest.cause.name in advised:
+        yield f"Most likely cause: {likeliest.cause.title}, {own_sign} compared with {reference_sign}."
         return
-    advised.add(one.cause.name)
-    yield f"Most likely cause: {one.cause.title}, {here} compared with {there} ({one.cause.sign})."
-    yield from _waits(pair, one)
-    yield f"Try {one.cause.advice}."
+    advised.add(likeliest.cause.name)
+    yield f"Most likely cause: {likeliest.cause.title}, {own_sign} compared with {reference_sign} ({likeliest.cause.sign})."
+    yield from _waits(pair, likeliest)
+    yield f"Try {likeliest.cause.advice}."
 
 
-def _waits(pair: Pair, one: Candidate) -> Iterator[str]:
+def _waits(pair: Pair, candidate: Candidate) -> Iterator[str]:
     """Yield the part of a request's time that the waits take."""
-    for name, waits in zip((pair.testbed, pair.reference), one.waits, strict=True):
+    for name, waits in zip((pair.testbed, pair.reference), candidate.waits, strict=True):
         if waits is not None:
-            took, each, waited = (quantity(seconds, "s") for seconds in (waits.work_s, waits.each_s, waits.waited_s))
-            wake_ups = f"{number(waits.wake_ups)} wake-ups of {each} each"
+            took, each_wait, waited = (quantity(seconds, "s") for seconds in (waits.work_s, waits.each_s, waits.waited_s))
+            wake_ups = f"{number(waits.wake_ups)} wake-ups of {each_wait} each"
             yield f"{name}: a {waits.work} takes {took}, including {waited} for {wake_ups}."
 
 
@@ -194,34 +198,34 @@ def _metric(response: Response) -> str:
 def _first_proofs(result: Explanation) -> list[Proof]:
     """Return the first headline of each cause, testbed and cell that differs in the study too."""
     first: dict[tuple[str, str, str], Proof] = {}
-    for each in sorted(result.proofs, key=lambda proof: proof.says is Proved.GONE):
-        first.setdefault((each.cause.name, each.testbed, repr(each.cell)), each)
+    for proof in sorted(result.proofs, key=lambda shown: shown.says is Proved.GONE):
+        first.setdefault((proof.cause.name, proof.testbed, repr(proof.cell)), proof)
     return list(first.values())
 
 
-def _gone(each: Proof) -> str | None:
+def _gone(proof: Proof) -> str | None:
     """Return ``62 % [48, 79]``: the removed share of the difference, with its interval; None where nothing differed."""
-    if each.says is Proved.GONE:
+    if proof.says is Proved.GONE:
         return None
-    known = each.closed_interval
+    known = proof.closed_interval
     bounds = f" [{100 * known.low:.0f}, {100 * known.high:.0f}]" if known else ""
-    return f"{100 * each.closed:.0f} %{bounds}"
+    return f"{100 * proof.closed:.0f} %{bounds}"
 
 
-def _proof(each: Proof) -> str:
-    what = f"{cell_title(each.cell)}: " if each.cell else ""
-    before, after = (f"{number(bounds.low)} to {number(bounds.high)}" for bounds in (each.as_is, each.alike))
-    title, state = each.cause.title, f"{each.cause.switch.setting if each.cause.switch else ''}: {each.level}"
-    metric = _metric(each.response)
-    if each.says is Proved.GONE:
+def _proof(proof: Proof) -> str:
+    what = f"{cell_title(proof.cell)}: " if proof.cell else ""
+    before, after = (f"{number(bounds.low)} to {number(bounds.high)}" for bounds in (proof.as_is, proof.alike))
+    title, state = proof.cause.title, f"{proof.cause.switch.setting if proof.cause.switch else ''}: {proof.level}"
+    metric = _metric(proof.response)
+    if proof.says is Proved.GONE:
         return heading(
-            f"{what}{title}: neither proved nor disproved. In the study that switches it, {each.testbed} and {each.reference} "
-            f"do not differ in {metric} as found (ratio {before})."
+            f"{what}{title}: neither proved nor disproved. In the study that switches it, {proof.testbed} and "
+            f"{proof.reference} do not differ in {metric} as found (ratio {before})."
         )
     share = {
-        Proved.PROVED: f"proved: {100 * each.closed:.0f} % of the difference in {metric} is gone",
-        Proved.IN_PART: f"proved in part: {_gone(each)} of the difference in {metric} is gone",
+        Proved.PROVED: f"proved: {100 * proof.closed:.0f} % of the difference in {metric} is gone",
+        Proved.IN_PART: f"proved in part: {_gone(proof)} of the difference in {metric} is gone",
         Proved.OVERSHOT: f"no proof: something else changed too. The difference in {metric} is reversed",
         Proved.NOT_PROVED: f"not proved: the difference in {metric} remains",
-    }[each.says]
+    }[proof.says]
     return heading(f"{what}{title}: {share} with {state} on both (ratio {before} before, {after} after).")

@@ -54,7 +54,7 @@ class MonitorAnalysis(Analysis[NoSettings, Monitored]):
                 f"{source.shown} has no captures of a monitor", advice="run the study with instruments: [monitor]"
             )
         every = complete(source)
-        records = sorted((each for each in every if each.id in seconds), key=lambda record: cell_of(record.levels)[0])
+        records = sorted((record for record in every if record.id in seconds), key=lambda record: cell_of(record.levels)[0])
         margin, reference = source.outline.margin, source.outline.reference
         classes, alerts = (
             tuple(
@@ -77,7 +77,7 @@ def _seconds(source: Tables) -> dict[str, float | None]:
     """Return run -> the length of its longest client's capture."""
     seconds: dict[str, float | None] = {}
     for row in _rows(source, "monitored_links"):
-        both = [each for each in (seconds.get(row["run"]), row["seconds"]) if each is not None]
+        both = [known for known in (seconds.get(row["run"]), row["seconds"]) if known is not None]
         seconds[row["run"]] = max(both, default=None)
     return seconds
 
@@ -91,8 +91,8 @@ def _rows(source: Tables, name: str) -> Iterator[Row]:
 
 def _classes(source: Tables) -> Counts:
     rows = _rows(source, "extra_classes")
-    found = ((row, (row["observer"], row["checksums"], row["class"]), row["connections"] + row["frames"]) for row in rows)
-    return {kind: runs for kind, runs in _counted(found).items() if any(runs.values())}
+    counts = ((row, (row["observer"], row["checksums"], row["class"]), row["connections"] + row["frames"]) for row in rows)
+    return {kind: runs for kind, runs in _counted(counts).items() if any(runs.values())}
 
 
 def _alerts(source: Tables) -> Counts:

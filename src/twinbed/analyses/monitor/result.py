@@ -44,4 +44,4 @@ class Monitored(Cautioned):
 
     def differing(self) -> tuple[Seen, ...]:
         """Return the alerts whose number differs from the reference's."""
-        return tuple(each for each in self.alerts if each.same is False)
+        return tuple(alert for alert in self.alerts if alert.same is False)

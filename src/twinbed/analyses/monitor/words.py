@@ -49,37 +49,37 @@ def _columns(seen: Sequence[Seen], what: str) -> tuple[Column, ...]:
         Column(what, what, value="what"),
         Column(head="observer" if what == "class" else "", value="observer"),
         Column(head="checksums", value="checksums"),
-        Column("runs", value=lambda each: len(each.events)),
-        Column("events", value=lambda each: sum(each.events)),
-        Column("least", value=lambda each: min(each.events)),
-        Column("most", value=lambda each: max(each.events)),
+        Column("runs", value=lambda kind: len(kind.events)),
+        Column("events", value=lambda kind: sum(kind.events)),
+        Column("least", value=lambda kind: min(kind.events)),
+        Column("most", value=lambda kind: max(kind.events)),
         Column(head="per run", format="s", value=_spread),
         *(Column(name) for name in ("rate", "low", "high", "same", "verdict")),
     )
 
 
-def _rate(each: Seen) -> str | None:
-    return None if each.rate is None else f"{each.rate:.3g} ({each.low:.3g} to {each.high:.3g})"
+def _rate(seen: Seen) -> str | None:
+    return None if seen.rate is None else f"{seen.rate:.3g} ({seen.low:.3g} to {seen.high:.3g})"
 
 
-def _spread(each: Seen) -> str:
-    least, most = min(each.events), max(each.events)
+def _spread(seen: Seen) -> str:
+    least, most = min(seen.events), max(seen.events)
     return str(least) if least == most else f"{least} to {most}"
 
 
 def sentence(result: Monitored) -> str:
     """Return how many extra connections there are, and which alerts differ."""
     counts: dict[str, int] = {}
-    for each in result.classes:
-        if each.observer == "twinbed" and each.checksums == "ignored":
-            counts[each.testbed] = counts.get(each.testbed, 0) + sum(each.events)
+    for seen in result.classes:
+        if seen.observer == "twinbed" and seen.checksums == "ignored":
+            counts[seen.testbed] = counts.get(seen.testbed, 0) + sum(seen.events)
     shown = ", ".join(f"{count} on {testbed}" for testbed, count in counts.items())
     first = f"A monitor sees {shown} connections and frames beyond the workload's (checksums ignored)."
     if not shown:
         first = "A monitor sees 0 connections beyond the workload's (checksums ignored)."
     if not result.alerts:
         return first
-    differing = list(dict.fromkeys(f"{each.what} on {each.testbed}" for each in result.differing()))
+    differing = list(dict.fromkeys(f"{alert.what} on {alert.testbed}" for alert in result.differing()))
     if not differing:
         return f"{first} All testbeds raise the same alerts."
     return f"{first} {amount(len(differing), 'alert')} not as often as on the reference: {'; '.join(differing)}."

@@ -75,18 +75,18 @@ class MultifidelityAnalysis(RowsAnalysis[MultifidelityParams, Multifidelity]):
         else:
             inputs, seconds = inputs_of(source), seconds_of(source)
             frame = of_tables(source, params.response, params.host, params.direction)
-        dear = params.dear or frame.reference
-        if dear is None:
+        expensive = params.dear or frame.reference
+        if expensive is None:
             raise TwinbedError(f"{frame.source} has no reference testbed to estimate", advice="name one: `--dear TESTBED`")
         if not all(0 < p < 1 for p in params.quantiles):
             raise TwinbedError("a quantile must be above 0 and below 1", advice="such as --quantile 0.9")
-        groups = draws_of(frame, dear, inputs)
+        groups = draws_of(frame, expensive, inputs)
         few = [caution for group in groups for caution in _few(group)]
         return Multifidelity(
             frame.source,
             frame.response,
             frame.unit,
-            dear,
+            expensive,
             params.confidence,
             [_group(group, params, seconds) for group in groups],
             cautions=(*frame.cautions, *few),
@@ -107,15 +107,15 @@ def _few(group: Draws) -> Iterator[Caution]:
 def _group(group: Draws, params: MultifidelityParams, seconds: Mapping[str, float]) -> Group:
     values, names, level = group.values, group.testbeds, params.confidence
     try:
-        found = {"mean": mean(values, level, names), "variance": variance(values, level, names)}
-        found |= {f"quantile {p:g}": quantile(values, p, level, names) for p in params.quantiles}
+        quantities = {"mean": mean(values, level, names), "variance": variance(values, level, names)}
+        quantities |= {f"quantile {p:g}": quantile(values, p, level, names) for p in params.quantiles}
         if params.below is not None:
-            found[f"P(< {params.below:g})"] = share_below(values, params.below, level, names)
+            quantities[f"P(< {params.below:g})"] = share_below(values, params.below, level, names)
     except ValueError as error:
         raise TwinbedError(
             str(error).replace("the expensive model", names[0]), advice="set uncertain: {samples: 10} or more"
         ) from error
-    estimates = [_estimated(name, each, group, seconds) for name, each in found.items()]
+    estimates = [_estimated(name, quantity, group, seconds) for name, quantity in quantities.items()]
     return Group(group.levels, estimates, [_testbed(group, at, seconds) for at in range(len(names))])
 
 
@@ -135,34 +135,34 @@ def _draws(group: Draws, at: int) -> int:
     return int((group.values[:, at] == group.values[:, at]).sum())
 
 
-def _estimated(name: str, each: Quantity, group: Draws, seconds: Mapping[str, float]) -> Estimated:
+def _estimated(name: str, quantity: Quantity, group: Draws, seconds: Mapping[str, float]) -> Estimated:
     return Estimated(
         name,
-        each.value,
-        each.low,
-        each.high,
-        tuple(group.testbeds[model] for model in each.models),
-        None if each.plain is None else Interval(each.plain.low, each.plain.high, each.plain.level),
-        each.refusal and each.refusal + _noise(each, group),
-        _at_equal_time(each, group, seconds) if name == "mean" else None,
+        quantity.value,
+        quantity.low,
+        quantity.high,
+        tuple(group.testbeds[model] for model in quantity.models),
+        None if quantity.plain is None else Interval(quantity.plain.low, quantity.plain.high, quantity.plain.level),
+        quantity.refusal and quantity.refusal + _noise(quantity, group),
+        _at_equal_time(quantity, group, seconds) if name == "mean" else None,
     )
 
 
-def _noise(each: Quantity, group: Draws) -> str:
+def _noise(quantity: Quantity, group: Draws) -> str:
     """Return how run noise limits correlations, if weak correlations are why nothing was mixed in."""
-    if each.expected is None:
+    if quantity.expected is None:
         return ""
     caps = {name: group.cap(at) for at, name in enumerate(group.testbeds) if at}
     known = [f"{name} at {cap:.2f}" for name, cap in caps.items() if cap is not None]
     return f"; run noise caps the correlation of {', '.join(known)}" if known else ""
 
 
-def _at_equal_time(each: Quantity, group: Draws, seconds: Mapping[str, float]) -> float | None:
-    used = [0, *each.models]
-    if not each.models or each.squared_error is None or any(group.testbeds[at] not in seconds for at in used):
+def _at_equal_time(quantity: Quantity, group: Draws, seconds: Mapping[str, float]) -> float | None:
+    used = [0, *quantity.models]
+    if not quantity.models or quantity.squared_error is None or any(group.testbeds[at] not in seconds for at in used):
         return None
     spent = sum(_draws(group, at) * seconds[group.testbeds[at]] for at in used)
-    return each.squared_error[0] / each.squared_error[1] * spent / (_draws(group, 0) * seconds[group.testbeds[0]])
+    return quantity.squared_error[0] / quantity.squared_error[1] * spent / (_draws(group, 0) * seconds[group.testbeds[0]])
 
 
 analysis = MultifidelityAnalysis()

@@ -60,7 +60,7 @@ class Multifidelity(Cautioned):
     source: str
     response: str
     unit: str
-    dear: str
+    expensive: str
     """The expensive testbed to estimate."""
     confidence: float
     groups: Sequence[Group]

@@ -50,13 +50,13 @@ def command(inputs: Inputs, sides: tuple[str, ...], everything: bool, style: str
     result = _result(inputs, sides, PassportParams(everything=everything))
     write_page(lambda: analysis.section(result), result, Path(" and ".join(sides)), of_one=len(sides) == 1)
     if style == "json":
-        print_json([{**each.summary, "differences": [asdict(row) for row in each.differences]} for each in result.pairs])
+        print_json([{**pair.summary, "differences": [asdict(row) for row in pair.differences]} for pair in result.pairs])
     elif style == "csv":
         rows = analysis.tables(result)["differences"]
         say_text(as_csv([row | {side: " | ".join(row[side]) or None for side in ("left", "right")} for row in map(dict, rows)]))
     else:
-        for number, each in enumerate(result.pairs):
-            say_text("\n" * bool(number) + "".join(f"{line}\n" for line in lines(each)))
+        for number, pair in enumerate(result.pairs):
+            say_text("\n" * bool(number) + "".join(f"{line}\n" for line in lines(pair)))
     return codes.DONE
 
 
@@ -67,8 +67,8 @@ def _result(inputs: Inputs, sides: tuple[str, ...], params: PassportParams) -> P
 
     opened = [_opened(inputs, side) for side in sides]
     if len(opened) == 2:
-        one, other = (Side(*each, side.rstrip("/")) for each, side in zip(opened, sides, strict=True))
-        return Passports((between(one, other, everything=params.everything),))
+        first, second = (Side(*of_side, side.rstrip("/")) for of_side, side in zip(opened, sides, strict=True))
+        return Passports((between(first, second, everything=params.everything),))
     store, testbed = opened[0]
     if testbed is not None or len(store.outline.testbeds) < 2:
         raise TwinbedError(

@@ -35,9 +35,9 @@ class PassportAnalysis(Analysis[PassportParams, Passports]):
         """Compare each testbed of one results folder with its reference."""
         everything = (params or PassportParams()).everything
         reference = source.outline.reference
-        one = Side(source, reference, str(reference))
+        of_reference = Side(source, reference, str(reference))
         others = [Side(source, name, name) for name in source.outline.testbeds if name != reference]
-        return Passports(tuple(between(one, other, everything=everything) for other in others))
+        return Passports(tuple(between(of_reference, other, everything=everything) for other in others))
 
     def section(self, result: Passports) -> Section:
         return section(result)

@@ -99,7 +99,7 @@ def _normal(of: Fitted) -> AssumptionCheck:
 def _collinear(of: Fitted, inflation: Sequence[Inflation]) -> Iterator[AssumptionCheck]:
     what, test = "independent terms", "GVIF^(1/(2 df))"
     if inflation:
-        worst = max(inflation, key=lambda each: each.scaled)
+        worst = max(inflation, key=lambda inflated: inflated.scaled)
         holds = worst.scaled < USUAL_LIMIT**0.5
         statement = f"largest {worst.scaled:.3g}, of {worst.term}, before interactions"
         advice = "" if holds else "terms explain each other: omit one, or interpret them together"
@@ -156,7 +156,7 @@ def _robust(of: Fitted, column: Column) -> AssumptionCheck:
         estimate = robust(of.fit, of.response)
     except RegressionError as error:
         return AssumptionCheck(what, test, None, None, None, None, f"not tested: {error.message}", "")
-    errors = np.array([each.standard_error for each in column.coefficients])
+    errors = np.array([coefficient.standard_error for coefficient in column.coefficients])
     moves = np.abs(estimate.coefficients - of.fit.coefficients) / np.where(errors > 0, errors, np.inf)
     at = int(np.argmax(moves))
     holds = bool(moves[at] <= 1)
@@ -178,7 +178,7 @@ def _power(of: Fitted) -> Iterator[AssumptionCheck]:
         )
         # With very many rows the interval is too short for a simple power: use the nearest.
         holds = bool(low <= of.power <= high) or of.power == of.box_cox.simple
-        beyond = [f"{each:.3g}" if each is not None else "beyond 5" for each in (of.box_cox.low, of.box_cox.high)]
+        beyond = [f"{bound:.3g}" if bound is not None else "beyond 5" for bound in (of.box_cox.low, of.box_cox.high)]
         statement = f"lambda {of.box_cox.best:.3g} [{', '.join(beyond)}] with these terms; the model's is {of.power:.3g}"
         near = "" if of.box_cox.simple_inside else " (the simple power nearest to the interval)"
         advice = "" if holds else f"explain {of.box_cox.meaning}{near}, where y is the response before transformation"

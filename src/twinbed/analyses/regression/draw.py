@@ -17,14 +17,14 @@ def effects(model: Model) -> Iterator[Figure]:
     if not model.columns[0].effects:
         return
     bars = []
-    for each in model.columns[0].effects:
-        where = "".join(f", {name} {value}" for name, value in each.at.items())
-        name = f"{each.variable} {each.to} / {each.base}{where}"
-        if each.change is not None and each.change_interval is not None:
-            interval = each.change_interval
-            bars.append(Bar(name, 1 + each.change, 1 + interval.low, 1 + interval.high))
+    for effect in model.columns[0].effects:
+        where = "".join(f", {name} {value}" for name, value in effect.at.items())
+        name = f"{effect.variable} {effect.to} / {effect.base}{where}"
+        if effect.change is not None and effect.change_interval is not None:
+            interval = effect.change_interval
+            bars.append(Bar(name, 1 + effect.change, 1 + interval.low, 1 + interval.high))
         else:
-            bars.append(Bar(name, each.difference.estimate, each.difference.interval.low, each.difference.interval.high))
+            bars.append(Bar(name, effect.difference.estimate, effect.difference.interval.low, effect.difference.interval.high))
     of, none = ("ratio", 1.0) if model.logarithm else ("difference", 0.0)
     caption = "Effects with intervals, other variables held. Coloured: the interval excludes no effect."
     yield Figure("effects", spec=partial(diagnostics.intervals, bars, of, none), caption=caption)
@@ -33,11 +33,11 @@ def effects(model: Model) -> Iterator[Figure]:
 def residuals(model: Model) -> Iterator[Figure]:
     """Yield residuals against predictions, their Q-Q plot, and their size."""
     some = f" {len(model.points):,} of {model.n:,} rows are drawn." if len(model.points) < model.n else ""
-    rows = [Residual(each.fitted, each.residual, each.normal_quantile) for each in model.points]
+    rows = [Residual(point.fitted, point.residual, point.normal_quantile) for point in model.points]
     caption = f"Residuals by predicted {model.response}. Equal variances form a band of one width.{some}"
     yield Figure("residuals", spec=partial(diagnostics.residuals, rows, ""), caption=caption)
     caption = f"Normal Q-Q plot. Residuals of normal errors lie along the line.{some}"
     yield Figure("normal Q-Q", spec=partial(diagnostics.normal_quantiles, rows, ""), caption=caption)
-    pairs = [(each.fitted, each.standardised) for each in model.points if each.standardised is not None]
+    pairs = [(point.fitted, point.standardised) for point in model.points if point.standardised is not None]
     caption = f"Scale-location plot. Equal variances lie at one height.{some}"
     yield Figure("scale-location", spec=partial(diagnostics.scale_location, pairs, ""), caption=caption)

@@ -60,7 +60,7 @@ def _typed_column(column: frames.Column) -> evaluation.Column:
 def _sizes(levels: Sequence[Level]) -> tuple[float, ...] | None:
     """Return sizes such as 1MiB in bytes, for formulas that need numbers; None if levels are no sizes."""
     known = magnitudes([str(level) for level in levels])
-    return tuple(each[1] for each in known if each) if all(each and each[0] == "bytes" for each in known) else None
+    return tuple(size[1] for size in known if size) if all(size and size[0] == "bytes" for size in known) else None
 
 
 LEVEL = 0.05
@@ -268,7 +268,7 @@ def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> E
     deviation = float(np.sqrt(contrast @ covariance @ contrast))
     estimate = _coefficient(name, float(contrast @ values), deviation, freedom, asked.confidence)
     share, interval = None, None
-    exponents = [(of.natural or 0.0) * each for each in (estimate.estimate, estimate.interval.low, estimate.interval.high)]
+    exponents = [(of.natural or 0.0) * value for value in (estimate.estimate, estimate.interval.low, estimate.interval.high)]
     if of.natural is not None and max(exponents) < MOST_EXPONENT:
         share, low, high = map(math.expm1, exponents)
         interval = Interval(low, high, asked.confidence)

@@ -56,14 +56,14 @@ def _pairs(given: object) -> object:
     if not isinstance(given, list | tuple):
         return given
     pairs: dict[str, str] = {}
-    for each in map(str, given):
-        name, _, value = (part.strip() for part in each.partition("="))
+    for pair in map(str, given):
+        name, _, value = (part.strip() for part in pair.partition("="))
         if not name or not value:
-            raise ValueError(f"{each!r} is not NAME=VALUE, such as nic=e1000")
-        several = [part.strip() for part in each.split(",")]
+            raise ValueError(f"{pair!r} is not NAME=VALUE, such as nic=e1000")
+        several = [part.strip() for part in pair.split(",")]
         if len(several) > 1 and all(_PAIR.fullmatch(part) for part in several):
             raise ValueError(
-                f"{each!r} has several NAME=VALUE; give an option for each: {' and '.join(map(shlex.quote, several))}"
+                f"{pair!r} has several NAME=VALUE; give an option for each: {' and '.join(map(shlex.quote, several))}"
             )
         pairs[name] = value
     return pairs
@@ -183,7 +183,7 @@ class RegressionAnalysis(RowsAnalysis[RegressionParams, Regression]):
     def section(self, result: Regression) -> Section:
         return words.section(result)
 
-    def about(self, result: Regression) -> Mapping[str, Json]:
+    def facts(self, result: Regression) -> Mapping[str, Json]:
         return {"response": result.response, "unit": result.unit or None, "confidence": result.confidence}
 
 
@@ -210,9 +210,9 @@ def _check_effects(params: RegressionParams, formulas: Sequence[Formula], models
     effects = [effect for model in models for effect in model.columns[0].effects]
     for variable, _, _ in params.effects:
         if variable not in {effect.variable for effect in effects}:
-            there = {name for formula in formulas for name in formula.names} - {response_of(formulas)}
+            names = {name for formula in formulas for name in formula.names} - {response_of(formulas)}
             raise RegressionError(
-                f"--effect: no model has {variable} on its right side", f"models have {', '.join(sorted(there)) or 'none'}"
+                f"--effect: no model has {variable} on its right side", f"models have {', '.join(sorted(names)) or 'none'}"
             )
     for name in params.at:
         if not any(name in effect.at for effect in effects):
@@ -242,7 +242,8 @@ def _model(frame: Frame, formula: Formula, response: str, bases: Mapping[str, st
     before = first_order(formula)
     first = bind(before, data, own)
     inflations = tuple(
-        Inflation(each.term, each.columns, each.gvif, each.scaled) for each in inflation(first.terms, first.matrix)
+        Inflation(inflated.term, inflated.columns, inflated.gvif, inflated.scaled)
+        for inflated in inflation(first.terms, first.matrix)
     )
     block = None
     if BLOCK in frame.columns and not {BLOCK} & {params.cluster, params.random, *formula.names}:

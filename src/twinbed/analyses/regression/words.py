@@ -49,14 +49,14 @@ def answer(regression: Regression) -> str:
     """Return the largest effect of the first model, or its R squared, and how many assumptions fail."""
     model = regression.models[0]
     first = model.columns[0]
-    checks = [check for each in regression.models for check in each.checks if check.holds is not None]
+    checks = [check for own in regression.models for check in own.checks if check.holds is not None]
     fails = sum(check.holds is False for check in checks)
     tested = (
         f"{fails} of {len(checks)} checks of assumptions fail" if fails else f"All {len(checks)} checks of assumptions hold"
     )
-    changes = [(each, each.change, each.change_interval) for each in first.effects if each.change is not None]
+    changes = [(effect, effect.change, effect.change_interval) for effect in first.effects if effect.change is not None]
     if changes:
-        most, change, interval = max(changes, key=lambda each: abs(math.log1p(each[1])))
+        most, change, interval = max(changes, key=lambda entry: abs(math.log1p(entry[1])))
         bounds = (
             f", {share(regression.confidence)} CI {100 * interval.low:+.1f} to {100 * interval.high:+.1f} %" if interval else ""
         )
@@ -93,13 +93,16 @@ def models_table(regression: Regression) -> Table:
     """Return the table of all forms: a column for each fit, with terms, then facts of the whole fit."""
     stars = regression.stars
     columns = [(model, column) for model in regression.models for column in model.columns]
-    terms = dict.fromkeys(each.term for _, column in columns for each in column.coefficients)
+    terms = dict.fromkeys(coefficient.term for _, column in columns for coefficient in column.coefficients)
     ordered = sorted((term for term in terms if term != CONSTANT), key=lambda term: term.count(" * "))
     ordered += [CONSTANT] if CONSTANT in terms else []
     lines = []
     for term in ordered:
-        cells = [next((each for each in column.coefficients if each.term == term), None) for _, column in columns]
-        lines.append((term, *(_cell(each, stars) for each in cells)))
+        cells = [
+            next((coefficient for coefficient in column.coefficients if coefficient.term == term), None)
+            for _, column in columns
+        ]
+        lines.append((term, *(_cell(cell, stars) for cell in cells)))
     heads, *more = _head(columns)
     rows = (*more, *lines, *_facts(columns))
     notes = "\n".join(_notes(regression, columns, stars))
@@ -115,12 +118,16 @@ def _head(columns: Sequence[tuple[Model, Column]]) -> Iterator[tuple[str, ...]]:
         yield ("Method", *(_METHODS[column.method] for _, column in columns))
 
 
-def _cell(each: Coefficient | None, stars: bool) -> str:
-    if each is None:
+def _cell(coefficient: Coefficient | None, stars: bool) -> str:
+    if coefficient is None:
         return ""
-    mark = next((mark for limit, mark in STARS if each.p is not None and each.p < limit), "") if stars else ""
+    mark = next((mark for limit, mark in STARS if coefficient.p is not None and coefficient.p < limit), "") if stars else ""
     estimate, error, low, high = numbers(
-        each.standard_error, each.estimate, each.standard_error, each.interval.low, each.interval.high
+        coefficient.standard_error,
+        coefficient.estimate,
+        coefficient.standard_error,
+        coefficient.interval.low,
+        coefficient.interval.high,
     )
     return f"{estimate}{mark} ({error})" if stars else f"{estimate} [{low}, {high}]"
 
@@ -181,26 +188,26 @@ def _notes(regression: Regression, columns: Sequence[tuple[Model, Column]], star
 def sorted_checks(model: Model) -> list[AssumptionCheck]:
     """Return the checks, those that fail first."""
     order = {False: 0, None: 1, True: 2}
-    return sorted(model.checks, key=lambda each: order[each.holds])
+    return sorted(model.checks, key=lambda check: order[check.holds])
 
 
 def check_lines(model: Model) -> Iterator[str]:
     """Yield each check, with its advice in a line below; advice that two tests share is given once."""
     marks = {True: "holds", False: "FAILS", None: "-"}
     before = ""
-    for each in sorted_checks(model):
-        advice = f"\n         -> {each.advice}" if each.advice and each.advice != before else ""
-        yield f"{marks[each.holds]:5}  {each.assumption}: {each.statement} ({tested(each)}){advice}"
-        before = each.advice
+    for check in sorted_checks(model):
+        advice = f"\n         -> {check.advice}" if check.advice and check.advice != before else ""
+        yield f"{marks[check.holds]:5}  {check.assumption}: {check.statement} ({tested(check)}){advice}"
+        before = check.advice
 
 
-def tested(each: AssumptionCheck) -> str:
+def tested(check: AssumptionCheck) -> str:
     """Return the test's name, statistic and p-value."""
-    parts = [each.test]
-    if each.statistic is not None and each.freedom is not None:
-        parts.append(f"{each.statistic:.4g} of {each.freedom:.0f} df")
-    if each.p is not None:
-        parts.append("p < 0.001" if each.p < 0.001 else f"p = {each.p:.3f}")
+    parts = [check.test]
+    if check.statistic is not None and check.freedom is not None:
+        parts.append(f"{check.statistic:.4g} of {check.freedom:.0f} df")
+    if check.p is not None:
+        parts.append("p < 0.001" if check.p < 0.001 else f"p = {check.p:.3f}")
     return ", ".join(parts)
 
 
@@ -208,16 +215,18 @@ def effect_lines(model: Model) -> Iterator[str]:
     """Yield each effect as a sentence."""
     several = len(model.columns) > 1
     for column in model.columns:
-        for each in column.effects:
-            where = f" at {', '.join(f'{name} {value}' for name, value in each.at.items())}" if each.at else ""
+        for effect in column.effects:
+            where = f" at {', '.join(f'{name} {value}' for name, value in effect.at.items())}" if effect.at else ""
             method = f" ({_METHODS[column.method]})" if several else ""
-            one = each.difference
-            estimate, low, high = numbers(one.standard_error, one.estimate, one.interval.low, one.interval.high)
-            line = f"{each.variable} {each.to} compared with {each.base}{where}{method}: {estimate} [{low}, {high}]"
-            if each.change is not None and each.change_interval is not None:
-                interval = each.change_interval
+            difference = effect.difference
+            estimate, low, high = numbers(
+                difference.standard_error, difference.estimate, difference.interval.low, difference.interval.high
+            )
+            line = f"{effect.variable} {effect.to} compared with {effect.base}{where}{method}: {estimate} [{low}, {high}]"
+            if effect.change is not None and effect.change_interval is not None:
+                interval = effect.change_interval
                 change = ", ".join(f"{100 * value:+.1f}" for value in (interval.low, interval.high))
-                line = f"{line}, that is {100 * each.change:+.1f} % [{change}] %"
+                line = f"{line}, that is {100 * effect.change:+.1f} % [{change}] %"
             elif model.logarithm:
                 line += ", a ratio too large to print"
             yield line
@@ -241,24 +250,26 @@ def _programs(regression: Regression) -> Iterator[Table]:
             for number, model, column in columns
         ],
         "coefficients": [
-            {"model": number, "method": column.method, "errors": column.errors, **_coefficient(each)}
+            {"model": number, "method": column.method, "errors": column.errors, **_coefficient(coefficient)}
             for number, _, column in columns
-            for each in column.coefficients
+            for coefficient in column.coefficients
         ],
         "effects": [
-            {"model": number, "method": column.method, "errors": column.errors, **_effect(each)}
+            {"model": number, "method": column.method, "errors": column.errors, **_effect(effect)}
             for number, _, column in columns
-            for each in column.effects
+            for effect in column.effects
         ],
         "checks": [{"model": number, **_check(check)} for number, model in numbered for check in model.checks],
         "inflation": [
-            {"model": number, "of": model.first_order, **asdict(each)} for number, model in numbered for each in model.inflation
+            {"model": number, "of": model.first_order, **asdict(inflation)}
+            for number, model in numbered
+            for inflation in model.inflation
         ],
         "box_cox": [{"model": number, **asdict(model.box_cox)} for number, model in numbered if model.box_cox],
         "points": [{"model": number, **asdict(point)} for number, model in numbered for point in model.points],
         "notes": [{"model": number, "note": note} for number, model in numbered for note in model.notes],
     }
-    return (plain(name, each) for name, each in rows.items())
+    return (plain(name, of_table) for name, of_table in rows.items())
 
 
 def _check(check: AssumptionCheck) -> Row:
@@ -268,34 +279,34 @@ def _check(check: AssumptionCheck) -> Row:
 
 def _all_facts(columns: list[tuple[int, Model, Column]], column: Column) -> Row:
     """Return all facts that any column has, so that rows have the same columns."""
-    names = dict.fromkeys(name for _, _, each in columns for name in each.facts)
+    names = dict.fromkeys(name for _, _, other in columns for name in other.facts)
     return {name: column.facts.get(name) for name in names}
 
 
-def _coefficient(each: Coefficient) -> Row:
+def _coefficient(coefficient: Coefficient) -> Row:
     return {
-        "term": each.term,
-        "estimate": each.estimate,
-        "standard_error": each.standard_error,
-        "df": each.freedom,
-        "t": each.statistic,
-        "p": each.p,
-        "low": each.interval.low,
-        "high": each.interval.high,
-        "level": each.interval.level,
+        "term": coefficient.term,
+        "estimate": coefficient.estimate,
+        "standard_error": coefficient.standard_error,
+        "df": coefficient.freedom,
+        "t": coefficient.statistic,
+        "p": coefficient.p,
+        "low": coefficient.interval.low,
+        "high": coefficient.interval.high,
+        "level": coefficient.interval.level,
     }
 
 
-def _effect(each: Effect) -> Row:
-    difference = {name: value for name, value in _coefficient(each.difference).items() if name not in ("term", "estimate")}
+def _effect(effect: Effect) -> Row:
+    difference = {name: value for name, value in _coefficient(effect.difference).items() if name not in ("term", "estimate")}
     return {
-        "variable": each.variable,
-        "to": each.to,
-        "base": each.base,
-        "at": ", ".join(f"{name}={value}" for name, value in each.at.items()),
-        "difference": each.difference.estimate,
+        "variable": effect.variable,
+        "to": effect.to,
+        "base": effect.base,
+        "at": ", ".join(f"{name}={value}" for name, value in effect.at.items()),
+        "difference": effect.difference.estimate,
         **difference,
-        "change": each.change,
-        "change_low": each.change_interval.low if each.change_interval else None,
-        "change_high": each.change_interval.high if each.change_interval else None,
+        "change": effect.change,
+        "change_low": effect.change_interval.low if effect.change_interval else None,
+        "change_high": effect.change_interval.high if effect.change_interval else None,
     }

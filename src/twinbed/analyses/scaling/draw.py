@@ -30,10 +30,10 @@ def scales(scaling: Scaling) -> tuple[UnitScale, UnitScale]:
 
 def figures(scaling: Scaling) -> Iterator[Figure]:
     """Yield the figures; loss only if it was measured."""
-    many, name = f"{scaling.one}s", metric_name(scaling.rate)
-    caption = f"{heading(name)} of a {scaling.one}: every run and the mean. Dashed: a single {scaling.one}."
+    many, name = f"{scaling.noun}s", metric_name(scaling.rate)
+    caption = f"{heading(name)} of a {scaling.noun}: every run and the mean. Dashed: a single {scaling.noun}."
     yield Figure("how many fit of each", spec=partial(_of_each, scaling), caption=caption)
-    caption = f"{heading(name)} of all {many} together. Dashed: N times the single {scaling.one}."
+    caption = f"{heading(name)} of all {many} together. Dashed: N times the single {scaling.noun}."
     yield Figure("how many fit together", spec=partial(_together, scaling), caption=caption)
     if scaling.most_loss is not None:
         caption = f"Loss: every run and the mean. Dashed: the limit of {share(scaling.most_loss)}."
@@ -47,7 +47,7 @@ def _of_each(scaling: Scaling) -> Spec:
         return () if group.single is None else [(at, group.single / scale.factor) for at in (1, group.rated)]
 
     panels = _panels(scaling, lambda at: [rate / scale.factor for rate in at.rates], single)
-    return over_n(panels, f"{scaling.one}s", f"{metric_name(scaling.rate)} per {scaling.one}{_unit(scale)}")
+    return over_n(panels, f"{scaling.noun}s", f"{metric_name(scaling.rate)} per {scaling.noun}{_unit(scale)}")
 
 
 def _together(scaling: Scaling) -> Spec:
@@ -58,15 +58,15 @@ def _together(scaling: Scaling) -> Spec:
         return [(at, at * group.single / scale.factor) for at in (1, group.rated)] if group.single else ()
 
     panels = _panels(scaling, lambda at: [at.n * rate / scale.factor for rate in at.rates if rate > 0], times)
-    title = f"{metric_name(scaling.rate)}, all {scaling.one}s{_unit(scale)}"
-    return over_n(panels, f"{scaling.one}s", title, logarithmic=True)
+    title = f"{metric_name(scaling.rate)}, all {scaling.noun}s{_unit(scale)}"
+    return over_n(panels, f"{scaling.noun}s", title, logarithmic=True)
 
 
 def _loss(scaling: Scaling) -> Spec:
     def allowed(group: LevelScaling) -> Held:
         return [(at, 100 * (scaling.most_loss or 0.0)) for at in (group.points[0].n, group.tested)]
 
-    return over_n(_panels(scaling, lambda at: [100 * loss for loss in at.losses], allowed), f"{scaling.one}s", "loss [%]")
+    return over_n(_panels(scaling, lambda at: [100 * loss for loss in at.losses], allowed), f"{scaling.noun}s", "loss [%]")
 
 
 def _unit(scale: UnitScale) -> str:
@@ -78,7 +78,7 @@ def _panels(scaling: Scaling, values: Callable[[AtN], Sequence[float]], held: Ca
     by_title: dict[str, list[Line]] = {}
     for group in scaling.groups:
         drawn = [(point.n, values(point)) for point in group.points]
-        line = Line(level_text(group.levels.get(TESTBED, "")), [each for each in drawn if each[1]], held(group))
+        line = Line(level_text(group.levels.get(TESTBED, "")), [point for point in drawn if point[1]], held(group))
         rest = {name: level for name, level in group.levels.items() if name != TESTBED}
         if line.values:
             by_title.setdefault(cell_title(rest) if rest else "", []).append(line)

@@ -152,7 +152,7 @@ def _shares(records: Sequence[Record], over: str, belongs: Callable[[Record], bo
         n = record.levels.get(over)
         if isinstance(n, int | float):
             of_n.setdefault(int(n), []).append(belongs(record))
-    return {n: (sum(each), len(each)) for n, each in sorted(of_n.items()) if any(each)}
+    return {n: (sum(flags), len(flags)) for n, flags in sorted(of_n.items()) if any(flags)}
 
 
 def _loss_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
@@ -164,8 +164,8 @@ def _loss_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> S
 
 def _rate_kept(frame: Frame, group: Numbered, over: str, confidence: float) -> Statement:
     scale = unit_scale(frame.unit, group.values)
-    one = one_of(over)
-    objective = f"{metric_name(frame.response)} per {one} at least {100 * LEAST_RATE:g} % of that at 1 {one}"
+    noun = one_of(over)
+    objective = f"{metric_name(frame.response)} per {noun} at least {100 * LEAST_RATE:g} % of that at 1 {noun}"
     shown = replace(frame, y=frame.y / scale.factor, unit=scale.unit)
     return _kept(shown, group, over, confidence, objective, Objective(LEAST_RATE, at_most=False, relative=True))
 
@@ -179,11 +179,11 @@ def _kept(frame: Frame, group: Numbered, over: str, confidence: float, text: str
     """Return the statement on an objective. Relative objectives (a share of the single pair's) take the values of a pair."""
     [of_n] = numbered(frame, over, per_pair=objective.relative)
     try:
-        found = fitting(of_n, over, objective, confidence, frame.unit)
+        made = fitting(of_n, over, objective, confidence, frame.unit)
     except TwinbedError as error:
         return Statement(text, f"cannot tell: {error.message.removeprefix(f'{group.name}: ')}", decided=False)
-    fit = found.capacity
-    return Statement(text, found.statement, True, fit.keeps, fit.fails, objective.relative)
+    fit = made.capacity
+    return Statement(text, made.statement, True, fit.keeps, fit.fails, objective.relative)
 
 
 def _points(

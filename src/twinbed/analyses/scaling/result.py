@@ -81,7 +81,7 @@ class LevelScaling:
     @property
     def keeps(self) -> int | None:
         """Return the largest N shown to keep every objective; None where there is none."""
-        kept = [each.keeps or 0 for each in self.statements if each.decided]
+        kept = [statement.keeps or 0 for statement in self.statements if statement.decided]
         return min(kept, default=0) or None
 
     @property
@@ -115,6 +115,6 @@ class Scaling(Cautioned):
         return min(sum(bool(point.rates) for point in group.points) for group in self.groups)
 
     @property
-    def one(self) -> str:
+    def noun(self) -> str:
         """Return the noun that N counts: ``pair``."""
         return one_of(self.over)

@@ -53,17 +53,17 @@ def recommendations(scaling: Scaling) -> Iterator[str]:
 
 
 def _advice(scaling: Scaling, group: LevelScaling) -> str:
-    one, sure = scaling.one, share(scaling.confidence)
-    decided = [each for each in group.statements if each.decided]
+    noun, sure = scaling.noun, share(scaling.confidence)
+    decided = [statement for statement in group.statements if statement.decided]
     if not decided:
         return "cannot recommend a number: no objective could be tested"
     open_ones = "" if len(decided) == len(group.statements) else " (other objectives: cannot tell)"
-    objectives = " and ".join(each.objective for each in decided) + open_ones
+    objectives = " and ".join(statement.objective for statement in decided) + open_ones
     surely = f"with {sure} confidence{' each' if len(decided) > 1 else ''}: {objectives}"
     if group.keeps is None:
-        return f"no number of {one}s is shown to keep {objectives}"
-    counted = _counted(group.keeps, one)
-    if group.keeps == 1 and all(each.of_one for each in decided):
+        return f"no number of {noun}s is shown to keep {objectives}"
+    counted = _counted(group.keeps, noun)
+    if group.keeps == 1 and all(statement.of_one for statement in decided):
         return f"run {counted} at a time: more is not shown to keep {objectives}"
     if group.keeps == group.tested and max((*group.failed, *group.unrated), default=0) <= group.tested:
         return f"all {counted} that were tested fit, {surely}"
@@ -74,30 +74,30 @@ def statements(scaling: Scaling) -> Iterator[str]:
     """Yield the statement on each objective of each combination, then failed and incomplete runs."""
     for group in scaling.groups:
         where = f"{cell_title(group.levels)}, " if group.levels else ""
-        for each in group.statements:
-            yield heading(f"{where}{each.objective}: {each.text}.")
+        for statement in group.statements:
+            yield heading(f"{where}{statement.objective}: {statement.text}.")
         for n, (failed, of) in group.failed.items():
             rest = "too few complete runs for a statement" if of - failed < LEAST else "statements use the others"
-            yield heading(f"{where}{failed} of {of} runs failed at {_counted(n, scaling.one)}: {rest}.")
+            yield heading(f"{where}{failed} of {of} runs failed at {_counted(n, scaling.noun)}: {rest}.")
         for n, (unrated, of) in group.unrated.items():
             rate = metric_name(scaling.rate)
             yield heading(
-                f"{where}{unrated} of {of} runs at {_counted(n, scaling.one)} lack {rate} of some {scaling.one}: they are used"
-                f" for other metrics, not for {rate}."
+                f"{where}{unrated} of {of} runs at {_counted(n, scaling.noun)} lack {rate} of some {scaling.noun}: "
+                f"they are used for other metrics, not for {rate}."
             )
 
 
-def _counted(n: int, one: str) -> str:
-    return f"{n} {one}{'' if n == 1 else 's'}"
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _statements(scaling: Scaling) -> Table:
     records = [Of(group, statement) for group in scaling.groups for statement in group.statements]
     columns = (
         *(column for column in cell_columns(records, lambda record: record.group.levels) if column.key),
-        Column("objective", value="each.objective"),
-        Column("statement", value="each.text"),
-        *(Column(name, value=f"each.{name}") for name in ("decided", "keeps", "fails")),
+        Column("objective", value="item.objective"),
+        Column("statement", value="item.text"),
+        *(Column(name, value=f"item.{name}") for name in ("decided", "keeps", "fails")),
     )
     return Table("statements", "", "", columns, records)
 
@@ -110,12 +110,12 @@ def _points(scaling: Scaling) -> list[Row]:
 
 
 def _mean(record: Row) -> float | None:
-    return fmean(record.each.rates) if record.each.rates else None
+    return fmean(record.item.rates) if record.item.rates else None
 
 
 def _together(record: Row) -> float | None:
     mean = _mean(record)
-    return None if mean is None else record.each.n * mean
+    return None if mean is None else record.item.n * mean
 
 
 def _of_single(record: Row) -> float | None:
@@ -125,39 +125,39 @@ def _of_single(record: Row) -> float | None:
 
 def _numbers(scaling: Scaling) -> Table:
     """Return each number of pairs with its means. Readers get the columns that have values."""
-    records, one = _points(scaling), scaling.one
+    records, noun = _points(scaling), scaling.noun
     scale, together = draw.scales(scaling)
-    overlaps = any(record.each.overlap is not None for record in records)
+    overlaps = any(record.item.overlap is not None for record in records)
 
     def head(text: str, is_known: bool) -> str:
         return text if is_known else ""
 
     columns = (
         *cell_columns(records, lambda record: record.group.levels),
-        Column("n", f"{one}s", format="d", value="each.n"),
-        Column("runs", "runs", format="d", value="each.runs"),
-        Column("rate", f"{metric_name(scaling.rate)} of a {one}", _named(scale), _scaled(scale), value=_mean),
-        Column("of_single", head(f"of 1 {one}'s", any(group.single for group in scaling.groups)), "", percent, _of_single),
+        Column("n", f"{noun}s", format="d", value="item.n"),
+        Column("runs", "runs", format="d", value="item.runs"),
+        Column("rate", f"{metric_name(scaling.rate)} of a {noun}", _named(scale), _scaled(scale), value=_mean),
+        Column("of_single", head(f"of 1 {noun}'s", any(group.single for group in scaling.groups)), "", percent, _of_single),
         Column("together", "all together", _named(together), _scaled(together), value=_together),
-        Column("loss", head("loss", any(each.losses for _, each in records)), "", percent, lambda row: _known(row.each.losses)),
+        Column("loss", head("loss", any(at_n.losses for _, at_n in records)), "", percent, lambda row: _known(row.item.losses)),
         Column(
             "fairness",
-            head("fairness", any(each.fairness for _, each in records)),
+            head("fairness", any(at_n.fairness for _, at_n in records)),
             format=".4f",
-            value=lambda row: _known(row.each.fairness),
+            value=lambda row: _known(row.item.fairness),
         ),
         Column(
             "start_skew_s",
-            head("start skew (ms)", any(each.skew_s is not None for _, each in records)),
+            head("start skew (ms)", any(at_n.skew_s is not None for _, at_n in records)),
             format=lambda value: number(1000 * value),
-            value="each.skew_s",
+            value="item.skew_s",
         ),
-        Column("overlap", head("all ran together", overlaps), format=percent, value="each.overlap"),
+        Column("overlap", head("all ran together", overlaps), format=percent, value="item.overlap"),
     )
     caption = "Means over runs. Start skew: the largest time between the first and the last client's start."
     if overlaps:
         caption += " All ran together: the smallest share of the clients' time in which all of them ran."
-    return Table("numbers", f"Each number of {one}s", caption, columns, records)
+    return Table("numbers", f"Each number of {noun}s", caption, columns, records)
 
 
 def _known(values: Sequence[float]) -> float | None:
@@ -166,23 +166,23 @@ def _known(values: Sequence[float]) -> float | None:
 
 def _losses(scaling: Scaling) -> Table:
     """Return where packets were lost, of stages that dropped something; no rows without a ledger that lost any."""
-    ledgers = [record for record in _points(scaling) if record.each.packets is not None]
-    stages = dict.fromkeys(chain.from_iterable(record.each.packets or {} for record in ledgers))
+    ledgers = [record for record in _points(scaling) if record.item.packets is not None]
+    stages = dict.fromkeys(chain.from_iterable(record.item.packets or {} for record in ledgers))
     dropped = [
-        stage for stage in stages if stage not in ENDS and any((record.each.packets or {}).get(stage) for record in ledgers)
+        stage for stage in stages if stage not in ENDS and any((record.item.packets or {}).get(stage) for record in ledgers)
     ]
 
     def packets(stage: str) -> Callable[[Row], float]:
-        return lambda record: (record.each.packets or {}).get(stage, 0.0)
+        return lambda record: (record.item.packets or {}).get(stage, 0.0)
 
     def unexplained(record: Row) -> float | None:
-        return abs(packets(EXPLAINED)(record)) / record.each.lost if record.each.lost > 0 else None
+        return abs(packets(EXPLAINED)(record)) / record.item.lost if record.item.lost > 0 else None
 
     columns = (
         *cell_columns(ledgers, lambda record: record.group.levels),
-        Column("n", f"{scaling.one}s", format="d", value="each.n"),
+        Column("n", f"{scaling.noun}s", format="d", value="item.n"),
         Column("sent", "sent", format=_count, value=packets("sent")),
-        Column("lost", "lost", format=_count, value="each.lost"),
+        Column("lost", "lost", format=_count, value="item.lost"),
         *(Column(stage, stage, format=_count, value=packets(stage)) for stage in dropped),
         Column(EXPLAINED, EXPLAINED, format=_count, value=packets(EXPLAINED)),
         Column(head="of the lost", format=percent, value=unexplained),
@@ -191,7 +191,7 @@ def _losses(scaling: Scaling) -> Table:
         "UDP packets (IP), summed over all pairs, mean over runs, by each place's own counter. Unexplained: lost packets that"
         " no counter has. Stages that dropped nothing are left out."
     )
-    lost = any(record.each.lost > 0 for record in ledgers)
+    lost = any(record.item.lost > 0 for record in ledgers)
     return Table("losses", "Where packets were lost", caption, columns, ledgers if lost else ())
 
 

@@ -41,18 +41,18 @@ LINES = (
 
 def reasons(result: Senders) -> tuple[Figure | str, ...]:
     """Return a panel for each cell, with a bar for each testbed and side."""
-    if not any(each.parts() for each in result.limits):
+    if not any(sender.parts() for sender in result.limits):
         return ()
-    several = len({each.side for each in result.limits}) > 1
+    several = len({sender.side for sender in result.limits}) > 1
 
     def panel(limits: Sequence[Limits]) -> Spec:
         return _reasons(limits, several=several)
 
-    return panelled("why senders wait", BARS, result.limits, lambda each: cell_title(each.cell), panel)
+    return panelled("why senders wait", BARS, result.limits, lambda sender: cell_title(sender.cell), panel)
 
 
 def _reasons(limits: Sequence[Limits], *, several: bool) -> Spec:
-    names = [_name(each, several=several) for each in limits]
+    names = [_name(sender, several=several) for sender in limits]
     rows = [
         {
             "testbed": name,
@@ -61,8 +61,8 @@ def _reasons(limits: Sequence[Limits], *, several: bool) -> Spec:
             "percent": 100 * part,
             "said": f"{name}: {reason} {100 * part:.3g} %",
         }
-        for name, each in zip(names, limits, strict=True)
-        for reason, part in each.parts().items()
+        for name, sender in zip(names, limits, strict=True)
+        for reason, part in sender.parts().items()
     ]
     return {
         "height": {"step": ROW},
@@ -89,16 +89,16 @@ def _reasons(limits: Sequence[Limits], *, several: bool) -> Spec:
     }
 
 
-def _name(each: Limits, *, several: bool) -> str:
-    return f"{each.testbed}, {each.side}" if several else each.testbed
+def _name(sender: Limits, *, several: bool) -> str:
+    return f"{sender.testbed}, {sender.side}" if several else sender.testbed
 
 
 def over_time(result: Senders) -> tuple[Figure | str, ...]:
     """Return a panel for each cell and testbed: every run thin, the middle one bold. Panels of a cell have one scale."""
     most: dict[str, float] = {}
-    for each in result.windows:
-        cell = cell_title(each.cell)
-        most[cell] = max(most.get(cell, 0.0), *each.cwnd)
+    for window in result.windows:
+        cell = cell_title(window.cell)
+        most[cell] = max(most.get(cell, 0.0), *window.cwnd)
 
     def title(window: Window) -> str:
         return f"{cell_title(window.cell) if window.cell else ''} {window.testbed}".strip()
@@ -117,10 +117,10 @@ def _over_time(windows: Sequence[Window], testbeds: Sequence[str], most: float) 
 
     def line(median: bool, **mark: float) -> Spec:
         rows = [
-            {"run": each.run, "seconds": seconds, "cwnd": cwnd}
-            for each in windows
-            if each.median is median
-            for seconds, cwnd in zip(each.seconds, each.cwnd, strict=True)
+            {"run": window.run, "seconds": seconds, "cwnd": cwnd}
+            for window in windows
+            if window.median is median
+            for seconds, cwnd in zip(window.seconds, window.cwnd, strict=True)
         ]
         place = {"x": x, "y": y, "detail": {"field": "run"}}
         return layer(rows, "line", place, interpolate="step-after", color=colour, aria=False, **mark)

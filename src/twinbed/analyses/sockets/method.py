@@ -72,7 +72,7 @@ class SocketsAnalysis(Analysis[NoSettings, Senders]):
         sampled = {run for run, _, _ in bytes_of}
         values, series = _values(source), _series(table, _largest(bytes_of))
         limits, windows = list[Limits](), list[Window]()
-        for cell in by_cell(source, [each for each in records if each.id in sampled], lambda record: record):
+        for cell in by_cell(source, [record for record in records if record.id in sampled], lambda record: record):
             for testbed, runs in cell.runs.items():
                 sides = _sending(bytes_of, {record.id for record in runs})
                 limits += [_limits(cell.levels, testbed, side, runs, values) for side in sides]
@@ -131,25 +131,25 @@ def _values(source: Tables) -> Values:
     import pyarrow.compute as pc
 
     table = source.table("metrics")
-    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    by_side: dict[tuple[str, str], dict[str, list[float]]] = {}
     if not table.num_rows:
-        return found
+        return by_side
     names = pa.array([metric.name for metric in OF_LIMITS.values()])
     kept = table.filter(pc.and_(pc.is_in(table["metric"], names), pc.is_valid(table["value"])))
     for row in kept.select(["run", "host", "metric", "value"]).to_pylist():
-        found.setdefault((row["run"], _side(row["host"])), {}).setdefault(row["metric"], []).append(row["value"])
-    return found
+        by_side.setdefault((row["run"], _side(row["host"])), {}).setdefault(row["metric"], []).append(row["value"])
+    return by_side
 
 
 def _limits(cell: Mapping[str, Level], testbed: str, side: str, records: Sequence[Record], values: Values) -> Limits:
     of_runs = [values.get((record.id, side), {}) for record in records]
 
     def mean(name: str) -> float | None:
-        each = [fmean(of_run[name]) for of_run in of_runs if name in of_run]
-        return fmean(each) if each else None
+        values_of_runs = [fmean(of_run[name]) for of_run in of_runs if name in of_run]
+        return fmean(values_of_runs) if values_of_runs else None
 
-    found = {name: mean(metric.name) for name, metric in OF_LIMITS.items()}
-    return Limits(cell, testbed, side, len(records), **found)
+    means = {name: mean(metric.name) for name, metric in OF_LIMITS.items()}
+    return Limits(cell, testbed, side, len(records), **means)
 
 
 def _series(table: pa.Table, ends: Sequence[End]) -> dict[End, tuple[list[float], list[float]]]:
@@ -177,7 +177,7 @@ def _windows(
     series: Mapping[End, tuple[list[float], list[float]]],
 ) -> Iterator[Window]:
     runs = {record.id for record in records}
-    own = {end: each for end, each in series.items() if end[0] in runs}
+    own = {end: points for end, points in series.items() if end[0] in runs}
     by_mean = sorted(own, key=lambda end: (fmean(own[end][1]), end))
     middle = by_mean[(len(by_mean) - 1) // 2] if by_mean else None
     for end, (times, windows) in own.items():
@@ -195,10 +195,10 @@ def _thinned(seconds: Sequence[float], cwnd: Sequence[float]) -> tuple[tuple[flo
 
 
 def _cautions(limits: Sequence[Limits]) -> Iterator[Caution]:
-    for each in limits:
-        if each.seen is not None and each.seen < metrics.FEWEST_SEEN:
-            detail = f"{100 * each.seen:.2g} % of connections have a sample{at_cell(each.cell)}"
-            yield Caution(Kind.UNSAMPLED, detail, each.testbed)
+    for sender in limits:
+        if sender.seen is not None and sender.seen < metrics.FEWEST_SEEN:
+            detail = f"{100 * sender.seen:.2g} % of connections have a sample{at_cell(sender.cell)}"
+            yield Caution(Kind.UNSAMPLED, detail, sender.testbed)
 
 
 analysis = SocketsAnalysis()

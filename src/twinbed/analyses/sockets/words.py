@@ -30,7 +30,7 @@ def section(result: Senders) -> Section:
 
 def limits(result: Senders) -> Table:
     """Return a row for each cell, testbed and side."""
-    scale = unit_scale("s", [each.srtt_s for each in result.limits])
+    scale = unit_scale("s", [sender.srtt_s for sender in result.limits])
     columns = (
         *cell_columns(result.limits),
         Column("testbed", "Testbed"),
@@ -51,16 +51,16 @@ def windows(result: Senders) -> Table:
     """Return a row for each point of a congestion window over time, for programs."""
     rows = [
         {
-            **each.cell,
-            "testbed": each.testbed,
-            "run": each.run,
-            "host": each.host,
-            "median": each.median,
+            **window.cell,
+            "testbed": window.testbed,
+            "run": window.run,
+            "host": window.host,
+            "median": window.median,
             "seconds": seconds,
             "cwnd": cwnd,
         }
-        for each in result.windows
-        for seconds, cwnd in zip(each.seconds, each.cwnd, strict=True)
+        for window in result.windows
+        for seconds, cwnd in zip(window.seconds, window.cwnd, strict=True)
     ]
     return plain("windows", rows)
 
@@ -72,10 +72,10 @@ def _percent(part: float) -> str:
 def sentence(result: Senders) -> str:
     """Return the main reason on each testbed with its shares over cells and sides; two if cells differ."""
     shares: dict[str, dict[str, list[float]]] = {}
-    for each in result.limits:
-        if parts := each.parts():
+    for sender in result.limits:
+        if parts := sender.parts():
             main = max(parts, key=lambda reason: parts[reason])
-            shares.setdefault(main, {}).setdefault(each.testbed, []).append(parts[main])
+            shares.setdefault(main, {}).setdefault(sender.testbed, []).append(parts[main])
     if not shares:
         return "Cannot tell why senders wait: no run has samples of all reasons."
     reasons = [
@@ -92,17 +92,19 @@ def _range(parts: Sequence[float]) -> str:
 
 def _difference(result: Senders) -> Iterator[str]:
     """Yield the reason that exceeds the reference's share most, if by at least WORTH_SAYING."""
-    of_reference = {(repr(each.cell), each.side): each.parts() for each in result.limits if each.testbed == result.reference}
+    of_reference = {
+        (repr(sender.cell), sender.side): sender.parts() for sender in result.limits if sender.testbed == result.reference
+    }
     gains = [
-        (part - reference[reason], each, reason, part, reference[reason])
-        for each in result.limits
-        if (reference := of_reference.get((repr(each.cell), each.side)))
-        for reason, part in each.parts().items()
+        (part - reference[reason], sender, reason, part, reference[reason])
+        for sender in result.limits
+        if (reference := of_reference.get((repr(sender.cell), sender.side)))
+        for reason, part in sender.parts().items()
         if reason in reference
     ]
-    for gain, each, reason, part, there in sorted(gains, key=lambda found: -found[0])[:1]:
+    for gain, sender, reason, part, reference_part in sorted(gains, key=lambda entry: -entry[0])[:1]:
         if gain >= WORTH_SAYING:
             yield (
-                f"The largest difference: the {reason} takes {100 * part:.0f} % of the time on {each.testbed}"
-                f"{at_cell(each.cell)}, and {100 * there:.0f} % on {result.reference}."
+                f"The largest difference: the {reason} takes {100 * part:.0f} % of the time on {sender.testbed}"
+                f"{at_cell(sender.cell)}, and {100 * reference_part:.0f} % on {result.reference}."
             )

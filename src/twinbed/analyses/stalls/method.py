@@ -77,8 +77,8 @@ class StallsAnalysis(Analysis[NoSettings, StallsFound]):
     is_in_reports = True
 
     def run(self, source: Tables, params: NoSettings | None = None) -> StallsFound:
-        records = {each.id: each for each in complete(source)}
-        columns = [each.name for each in fields(_Seen)]
+        records = {record.id: record for record in complete(source)}
+        columns = [field.name for field in fields(_Seen)]
         rows = [
             _Seen(**{name: row[name] for name in columns})
             for row in source.table("stalls").to_pylist()
@@ -128,17 +128,17 @@ def _stalled(
     messages: Sequence[_Message],
 ) -> Stalled:
     """Return one stall, as the client's link saw it if it did."""
-    row = min(group, key=lambda each: (not each.link.startswith("client"), each.link))
+    row = min(group, key=lambda seen: (not seen.link.startswith("client"), seen.link))
     link, start, end = row.place, row.start_ns, row.end_ns
     under_way = None
     if link in requests:
-        under_way = sum(one <= end and other >= start for one, other in requests[link])
+        under_way = sum(from_ns <= end and until_ns >= start for from_ns, until_ns in requests[link])
     near = round(1e9 * NEAR_S)
     return Stalled(
         run=record.id,
         cell=cell_of(record.levels)[1],
         testbed=str(record.settings["testbed"]["name"]),
-        links=tuple(sorted(each.link for each in group)),
+        links=tuple(sorted(seen.link for seen in group)),
         client=f"{row.originator_address}:{row.originator_port}",
         server=f"{row.responder_address}:{row.responder_port}",
         start_ns=start,
@@ -154,9 +154,9 @@ def _stalled(
         place=_place(group),
         requests=under_way,
         messages=tuple(
-            KernelMessage(each.host, (each.time_ns - start) / 1e9, each.text)
-            for each in messages
-            if start - near <= each.time_ns <= end + near
+            KernelMessage(message.host, (message.time_ns - start) / 1e9, message.text)
+            for message in messages
+            if start - near <= message.time_ns <= end + near
         ),
     )
 

@@ -83,20 +83,20 @@ def _to_the_end(ended_by: str) -> str:
 def sentence(result: StallsFound) -> str:
     """Return how many connections stalled, and the longest stall."""
     if not result.stalls and result.pauses:
-        runs = amount(len({each.subject for each in result.pauses}), "run")
+        runs = amount(len({pause.subject for pause in result.pauses}), "run")
         return f"No stall of a connection was seen in packets, but {runs} paused, as requests or intervals show."
     if not result.stalls and not result.runs:
         return "Cannot tell whether connections stalled: no run has captures, and none shows its pace."
     if not result.stalls:
         return f"No connection stalled in {amount(result.runs, 'run')} whose packets or pace are known."
-    longest = max(result.stalls, key=lambda each: each.duration_s)
-    count, runs = amount(len(result.stalls), "time"), amount(len({each.run for each in result.stalls}), "run")
+    longest = max(result.stalls, key=lambda stall: stall.duration_s)
+    count, runs = amount(len(result.stalls), "time"), amount(len({stall.run for stall in result.stalls}), "run")
     return f"Connections stalled {count} in {runs}, for up to {longest.duration_s:.3g} s (on {longest.testbed})."
 
 
 def _messages_near(result: StallsFound) -> Iterator[str]:
     """Yield a line for each kernel message near a stall."""
-    for each in result.stalls:
-        for message in each.messages:
+    for stall in result.stalls:
+        for message in stall.messages:
             when = f"{abs(message.after_s):.2f} s {'after' if message.after_s >= 0 else 'before'} the start"
-            yield f"{each.testbed}, stall at {each.since_s:.3f} s: {message.host}'s kernel, {when}: {message.text}"
+            yield f"{stall.testbed}, stall at {stall.since_s:.3f} s: {message.host}'s kernel, {when}: {message.text}"

@@ -85,15 +85,15 @@ class SteadyAnalysis(Analysis[SteadyParams, SteadyStates]):
         margin, level = params.judged_by(source.outline)
         records = complete(source)
         name, series = _series(source, records)
-        found = [
+        states = [
             _steady(cell.levels, testbed, runs, margin, level)
             for cell in by_cell(source, series, attrgetter("record"))
             for testbed, runs in cell.runs.items()
         ]
         left = len(records) - len(series)
         left_out = {f"runs whose series has fewer than {LEAST} values": left} if left else {}
-        cautions = tuple(caution for each, settled in found for caution in _caution(each, settled))
-        return SteadyStates(name, margin, tuple(each for each, _ in found), cautions=cautions, left_out=left_out)
+        cautions = tuple(caution for state, settled in states for caution in _caution(state, settled))
+        return SteadyStates(name, margin, tuple(state for state, _ in states), cautions=cautions, left_out=left_out)
 
     def section(self, result: SteadyStates) -> Section:
         return words.section(result)
@@ -124,9 +124,9 @@ def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series
     places = by_run(table, of_clients(table) & ~np.isnan(lasted) & np.array([start is not None for start in starts], bool))
     for record in records:
         own = places.get(record.id, ())
-        found = rates_of_answers(begun[own], lasted[own]) if len(own) else None
-        if found is not None:
-            yield _Series(record, found.rates, found.seconds)
+        rates = rates_of_answers(begun[own], lasted[own]) if len(own) else None
+        if rates is not None:
+            yield _Series(record, rates.rates, rates.seconds)
 
 
 def _of_answers(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
@@ -141,9 +141,9 @@ def _of_answers(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
 def _of_intervals(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
     of_run = _rows(tables, "intervals")
     for record in records:
-        found = rates_of_intervals(of_run.get(record.id, ()))
-        if found is not None:
-            yield _Series(record, found.rates, found.seconds)
+        rates = rates_of_intervals(of_run.get(record.id, ()))
+        if rates is not None:
+            yield _Series(record, rates.rates, rates.seconds)
 
 
 def _rows(tables: Tables, name: str) -> Mapping[str, list[dict[str, float]]]:
@@ -161,10 +161,10 @@ def _steady(
     means = [fmean(run.rates) for run in runs]
     relative = [_parts(run.rates, mean, bins) for run, mean in zip(runs, means, strict=True)]
     sums = [math.fsum(values) for values in zip(*relative, strict=True)]
-    together = [each / len(runs) for each in sums]
+    together = [total / len(runs) for total in sums]
     cut = mser5(together)
     warm_up = over_runs(warm_ups(relative), level)
-    found = settling([drift(run.rates) or 0.0 for run in runs], margin, level)
+    settled = settling([drift(run.rates) or 0.0 for run in runs], margin, level)
     parts = None
     if len(runs) > 1:
         centre = fmean(means)
@@ -182,12 +182,12 @@ def _steady(
         tuple(max(values) for values in zip(*relative, strict=True)),
         cut / bins,
         _share(warm_up, 1 - level),
-        _share(found.over, 1 - level),
-        found.settles,
-        Astray(runs[found.astray.at].record.id, found.astray.value, found.astray.others) if found.astray else None,
+        _share(settled.over, 1 - level),
+        settled.settles,
+        Astray(runs[settled.astray.at].record.id, settled.astray.value, settled.astray.others) if settled.astray else None,
         _budget(parts, seconds, overhead) if parts else None,
     )
-    return steady, found
+    return steady, settled
 
 
 def _budget(parts: Split, seconds: float, overhead: float) -> Budget:
@@ -217,9 +217,9 @@ def _share(over: Over, alpha: float) -> Share:
     return Share(over.mean, Interval(*bounds) if bounds else None, over.p_value is not None and over.p_value <= alpha)
 
 
-def _caution(each: Steady, found: Settling) -> Iterator[Caution]:
-    if detail := unsettled(found):
-        yield Caution(Kind.UNSETTLED, f"{detail}{at_cell(each.cell)}", each.testbed)
+def _caution(state: Steady, settled: Settling) -> Iterator[Caution]:
+    if detail := unsettled(settled):
+        yield Caution(Kind.UNSETTLED, f"{detail}{at_cell(state.cell)}", state.testbed)
 
 
 analysis = SteadyAnalysis()

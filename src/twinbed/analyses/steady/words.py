@@ -33,9 +33,9 @@ def cells(result: SteadyStates) -> Table:
         Column(head="length", value="seconds", format=duration),
         Column("overhead_seconds", value="overhead_s"),
         Column("cut"),
-        Column(head="warm-up", format="s", value=lambda each: f"{100 * each.cut:.0f} %" if each.warm_up.shown else NONE),
+        Column(head="warm-up", format="s", value=lambda state: f"{100 * state.cut:.0f} %" if state.warm_up.shown else NONE),
         *_share("warm_up"),
-        Column(head="mean without it", format="s", value=lambda each: _text(each.warm_up) if each.warm_up.shown else NONE),
+        Column(head="mean without it", format="s", value=lambda state: _text(state.warm_up) if state.warm_up.shown else NONE),
         *_share("drift"),
         Column(head="drift", format=_text, value="drift"),
         Column("settles"),
@@ -70,12 +70,12 @@ def _percent(value: float) -> str:
     return f"{two_digits(100 * value)} %"
 
 
-def _settles(each: Steady) -> str:
-    return f"{SETTLES[each.settles]}{', one not' if each.astray and each.settles is not False else ''}"
+def _settles(state: Steady) -> str:
+    return f"{SETTLES[state.settles]}{', one not' if state.astray and state.settles is not False else ''}"
 
 
-def _hour(each: Steady) -> str | None:
-    if (budget := each.budget) is None:
+def _hour(state: Steady) -> str | None:
+    if (budget := state.budget) is None:
         return None
     return f"{budget.runs_an_hour:,} of {duration(budget.seconds)}: ±{_percent(2 * budget.error_in_an_hour)}"
 
@@ -83,9 +83,16 @@ def _hour(each: Steady) -> str | None:
 def series(result: SteadyStates) -> Table:
     """Return a row a part of the time, for programs."""
     rows = [
-        {**each.cell, "testbed": each.testbed, "at": (at + 0.5) / len(each.series), "rate": rate, "least": least, "most": most}
-        for each in result.cells
-        for at, (rate, least, most) in enumerate(zip(each.series, each.least, each.most, strict=True))
+        {
+            **state.cell,
+            "testbed": state.testbed,
+            "at": (at + 0.5) / len(state.series),
+            "rate": rate,
+            "least": least,
+            "most": most,
+        }
+        for state in result.cells
+        for at, (rate, least, most) in enumerate(zip(state.series, state.least, state.most, strict=True))
     ]
     return plain("series", rows)
 
@@ -105,19 +112,19 @@ def sentence(result: SteadyStates) -> str:
     parts, whole = list[str](), len(result.cells)
 
     def count(finding: str, holds: Callable[[Steady], bool]) -> list[Steady]:
-        cells = [each for each in result.cells if holds(each)]
+        cells = [state for state in result.cells if holds(state)]
         if cells:
             parts.append(f"{finding} in {len(cells)} of {whole} cells")
         return cells
 
-    count("runs never settle", lambda each: each.settles is False)
-    count("one run drifts unlike the others", lambda each: each.astray is not None and each.settles is not False)
+    count("runs never settle", lambda state: state.settles is False)
+    count("one run drifts unlike the others", lambda state: state.astray is not None and state.settles is not False)
     moved = "the warm-up moves the mean"
-    if warm := count(moved, lambda each: each.warm_up.shown and abs(each.warm_up.mean) > result.margin / 10):
-        most = max(warm, key=lambda each: abs(each.warm_up.mean))
+    if warm := count(moved, lambda state: state.warm_up.shown and abs(state.warm_up.mean) > result.margin / 10):
+        most = max(warm, key=lambda state: abs(state.warm_up.mean))
         parts[-1] += f", most on {most.testbed}{at_cell(most.cell)}: {_text(most.warm_up)} without it"
     if not parts:
         parts.append(f"no cell is shown to drift by more than {share(result.margin)}, or to warm up")
-    if unknown := sum(each.settles is None for each in result.cells):
+    if unknown := sum(state.settles is None for state in result.cells):
         parts.append(f"{unknown} of {whole} cells cannot tell whether runs settle: longer runs or more replicates would")
     return f"{heading('; '.join(parts))}."

@@ -24,7 +24,7 @@ def survival(result: Tails) -> tuple[Figure | str, ...]:
         return _survival(tails, _testbeds(result))
 
     caption = "The share of requests that take longer than a given time, by testbed."
-    return panelled("times of requests tails", caption, result.tails, lambda each: cell_title(each.cell), panel, MOST_CELLS)
+    return panelled("times of requests tails", caption, result.tails, lambda tail: cell_title(tail.cell), panel, MOST_CELLS)
 
 
 def shift(result: Tails) -> tuple[Figure | str, ...]:
@@ -36,11 +36,11 @@ def shift(result: Tails) -> tuple[Figure | str, ...]:
 
     name = "times of requests shift function"
     caption = f"Ratio of each quantile to {result.reference}'s, with its interval. The band is the margin."
-    return panelled(name, caption, result.shifts, lambda each: cell_title(each.cell), panel, MOST_CELLS)
+    return panelled(name, caption, result.shifts, lambda entry: cell_title(entry.cell), panel, MOST_CELLS)
 
 
 def _testbeds(result: Tails) -> list[str]:
-    return list(dict.fromkeys(each.testbed for each in result.tails))
+    return list(dict.fromkeys(tail.testbed for tail in result.tails))
 
 
 def _survival(tails: Sequence[Tail], testbeds: Sequence[str]) -> Spec:
@@ -72,17 +72,17 @@ def _shift(shifts: Sequence[Shift], testbeds: Sequence[str], margin: float) -> S
     edges = [{"low": 1 / (1 + margin), "high": 1 + margin}]
     rows = [
         {
-            "testbed": each.testbed,
-            "quantile": quantile_name(each.share),
-            "ratio": each.ratio,
-            "low": each.interval.low if each.interval else each.ratio,
-            "high": each.interval.high if each.interval else each.ratio,
-            "said": f"{each.testbed}, {quantile_name(each.share)}: {ratio_with_interval(each.ratio, *each.bounds)}",
+            "testbed": entry.testbed,
+            "quantile": quantile_name(entry.share),
+            "ratio": entry.ratio,
+            "low": entry.interval.low if entry.interval else entry.ratio,
+            "high": entry.interval.high if entry.interval else entry.ratio,
+            "said": f"{entry.testbed}, {quantile_name(entry.share)}: {ratio_with_interval(entry.ratio, *entry.bounds)}",
         }
-        for each in shifts
-        if each.ratio
+        for entry in shifts
+        if entry.ratio
     ]
-    names = list(dict.fromkeys(quantile_name(each.share) for each in shifts))
+    names = list(dict.fromkeys(quantile_name(entry.share) for entry in shifts))
     x = {
         "field": "quantile",
         "type": "ordinal",
@@ -92,7 +92,7 @@ def _shift(shifts: Sequence[Shift], testbeds: Sequence[str], margin: float) -> S
     times = {"type": "log", "nice": False, "clamp": True}
     y = axis("ratio", f"ratio to {shifts[0].reference}", times, format="~g", tickCount=5, minExtent=40)
     band = layer(edges, "rect", {"y": {**y, "field": "low"}, "y2": {"field": "high"}}, color=BAND, aria=False)
-    others = list(dict.fromkeys(each.testbed for each in shifts))
+    others = list(dict.fromkeys(entry.testbed for entry in shifts))
     encoding: Spec = {
         "x": x,
         "xOffset": {"field": "testbed", "type": "nominal", "sort": others},

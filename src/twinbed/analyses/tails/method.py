@@ -130,7 +130,7 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
             confidence=confidence,
             tails=tuple(tails),
             shifts=tuple(_decided(shifts, alpha)),
-            family=sum(each.verdict is not None for each in shifts),
+            family=sum(shift.verdict is not None for shift in shifts),
             cautions=tuple(dict.fromkeys(cautions)),
             left_out={reason: count for reason, count in left_out.items() if count},
         )
@@ -239,15 +239,15 @@ def _shifts(
     step: float,
     paired: bool,
 ) -> Iterator[Shift]:
-    one, two = (sorted(runs, key=lambda run: run.record.block) for runs in pair)
-    if min(len(one), len(two)) < 2:
+    own, reference = (sorted(runs, key=lambda run: run.record.block) for runs in pair)
+    if min(len(own), len(reference)) < 2:
         return
-    blocks = [[run.record.block for run in runs] for runs in (one, two)]
+    blocks = [[run.record.block for run in runs] for runs in (own, reference)]
     in_pairs = paired and blocks[0] == blocks[1] and len(set(blocks[0])) == len(blocks[0])
     for share in SHARES:
-        if not all(share in run.quantiles for run in (*one, *two)):
+        if not all(share in run.quantiles for run in (*own, *reference)):
             continue
-        x, y = ([run.quantiles[share] for run in runs] for runs in (one, two))
+        x, y = ([run.quantiles[share] for run in runs] for runs in (own, reference))
         test = ratio_test(x, y, margin, alpha, steps=(step, step), paired=in_pairs)
         if test is not None:
             yield _shift(names, share, (_mean(x), _mean(y)), test, alpha, in_pairs)
@@ -278,13 +278,13 @@ def _shift(
 def _decided(shifts: Sequence[Shift], alpha: float) -> list[Shift]:
     """Return the shifts with Holm's correction over all verdicts."""
     adjusted: dict[int, float] = defaultdict(float)
-    family = [at for at, each in enumerate(shifts) if each.verdict is not None]
+    family = [at for at, shift in enumerate(shifts) if shift.verdict is not None]
     adjusted.update(zip(family, holm([shifts[at].p_different for at in family]), strict=True))
     return [
-        replace(each, p_different=adjusted[at], verdict=Verdict.DIFFERENT if adjusted[at] <= alpha else each.verdict)
+        replace(shift, p_different=adjusted[at], verdict=Verdict.DIFFERENT if adjusted[at] <= alpha else shift.verdict)
         if at in adjusted
-        else each
-        for at, each in enumerate(shifts)
+        else shift
+        for at, shift in enumerate(shifts)
     ]
 
 

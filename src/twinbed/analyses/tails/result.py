@@ -74,4 +74,4 @@ class Tails(Cautioned):
 
     @property
     def verdicts(self) -> tuple[Shift, ...]:
-        return tuple(each for each in self.shifts if each.verdict is not None)
+        return tuple(shift for shift in self.shifts if shift.verdict is not None)

@@ -31,27 +31,29 @@ def shifts(result: Tails, records: Sequence[Shift], title: str = "", caption: st
         Column("testbed", "Testbed"),
         Column("reference"),
         Column("share"),
-        Column(head="Quantile", value=lambda each: quantile_name(each.share)),
+        Column(head="Quantile", value=lambda shift: quantile_name(shift.share)),
         Column("seconds", value="value"),
         Column("reference_seconds", value="reference_value"),
-        Column(head=result.reference, format="s", value=lambda each: _time(each.reference_value, each)),
-        Column(head="testbed's time", format="s", value=lambda each: _time(each.value, each)),
+        Column(head=result.reference, format="s", value=lambda shift: _time(shift.reference_value, shift)),
+        Column(head="testbed's time", format="s", value=lambda shift: _time(shift.value, shift)),
         Column("ratio"),
         Column("low", value="interval.low"),
         Column("high", value="interval.high"),
-        Column(head=f"ratio [{level} interval]", format="s", value=lambda each: ratio_with_interval(each.ratio, *each.bounds)),
+        Column(
+            head=f"ratio [{level} interval]", format="s", value=lambda shift: ratio_with_interval(shift.ratio, *shift.bounds)
+        ),
         Column("paired"),
         Column("p_equivalent"),
         Column("p_different_holm", value="p_different"),
-        Column("verdict", value=lambda each: each.verdict and str(each.verdict)),
-        Column(head="verdict", format="s", value=lambda each: SYMBOLS.get(each.verdict, "")),
+        Column("verdict", value=lambda shift: shift.verdict and str(shift.verdict)),
+        Column(head="verdict", format="s", value=lambda shift: SYMBOLS.get(shift.verdict, "")),
     )
     return Table("shifts", title, caption, columns, records)
 
 
-def _time(seconds: float, each: Shift) -> str:
+def _time(seconds: float, shift: Shift) -> str:
     """Return a time in the unit that both times of the row have."""
-    scale = unit_scale("s", [each.value, each.reference_value])
+    scale = unit_scale("s", [shift.value, shift.reference_value])
     return f"{number(seconds / scale.factor)} {scale.unit}"
 
 
@@ -59,16 +61,16 @@ def quantiles(result: Tails) -> Table:
     """Return a row a quantile, cell and testbed, the reference's too, for programs."""
     rows = [
         {
-            **each.cell,
-            "testbed": each.testbed,
-            "runs": each.runs,
-            "requests": each.requests,
-            "fewest_requests": each.fewest,
+            **tail.cell,
+            "testbed": tail.testbed,
+            "runs": tail.runs,
+            "requests": tail.requests,
+            "fewest_requests": tail.fewest,
             "share": share,
             "seconds": seconds,
         }
-        for each in result.tails
-        for share, seconds in each.quantiles.items()
+        for tail in result.tails
+        for share, seconds in tail.quantiles.items()
     ]
     return plain("quantiles", rows)
 
@@ -78,7 +80,7 @@ def _caption(result: Tails) -> str:
         "exchanges": "from its first packet to its answer's last, as captured on the clients' links",
         "requests": "as the load generator wrote it, in whole milliseconds",
     }[result.source]
-    how = "within blocks" if any(each.paired for each in result.shifts) else "as independent runs"
+    how = "within blocks" if any(shift.paired for shift in result.shifts) else "as independent runs"
     return (
         f"The time of a request: {where}. Each run has its own quantiles. Ratios compare the runs' geometric means {how}, at a "
         f"margin of {share(result.margin)}."
@@ -88,13 +90,13 @@ def _caption(result: Tails) -> str:
 def sentence(result: Tails) -> str:
     """Return the largest difference of each testbed, and how many quantiles differ, match, and stay inconclusive."""
     parts = []
-    for testbed in dict.fromkeys(each.testbed for each in result.verdicts):
-        own = [each for each in result.verdicts if each.testbed == testbed]
-        counts = {verdict: sum(each.verdict is verdict for each in own) for verdict in Verdict}
-        different = [each for each in own if each.verdict is Verdict.DIFFERENT]
+    for testbed in dict.fromkeys(shift.testbed for shift in result.verdicts):
+        own = [shift for shift in result.verdicts if shift.testbed == testbed]
+        counts = {verdict: sum(shift.verdict is verdict for shift in own) for verdict in Verdict}
+        different = [shift for shift in own if shift.verdict is Verdict.DIFFERENT]
         answer = f"no request time is shown to differ from {result.reference}"
         if different:
-            most = max(different, key=lambda each: max(each.ratio or 1e-300, 1 / (each.ratio or 1e-300)))
+            most = max(different, key=lambda shift: max(shift.ratio or 1e-300, 1 / (shift.ratio or 1e-300)))
             far = change(most.ratio, most.reference) if most.ratio else f"above 0, unlike {most.reference}"
             answer = f"the {quantile_name(most.share)} request time is {far}{at_cell(most.cell)}"
         parts.append(

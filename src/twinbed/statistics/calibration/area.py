@@ -38,22 +38,22 @@ def area(log_payload: Doubles, differences: Doubles, level: float = 0.95, seed: 
     return Area(_area(log_payload, differences), _interval(drawn, level, len(log_payload)), len(log_payload))
 
 
-def difference_of_areas(log_payload: Doubles, one: Doubles, other: Doubles, level: float = 0.95, seed: int = 1) -> Area:
-    """Return the area of ``one`` less that of ``other``, both from the same third curve, by the same redrawn payloads."""
-    drawn = _redrawn(log_payload, [one, other], seed)
-    value = _area(log_payload, one) - _area(log_payload, other)
+def difference_of_areas(log_payload: Doubles, own: Doubles, other: Doubles, level: float = 0.95, seed: int = 1) -> Area:
+    """Return the area of ``own`` less that of ``other``, both from the same third curve, by the same redrawn payloads."""
+    drawn = _redrawn(log_payload, [own, other], seed)
+    value = _area(log_payload, own) - _area(log_payload, other)
     return Area(value, _interval(drawn[:, 0] - drawn[:, 1], level, len(log_payload)), len(log_payload))
 
 
 def _redrawn(log_payload: Doubles, curves: list[Doubles], seed: int) -> Doubles:
     random = np.random.default_rng(seed)
-    found = np.empty((DRAWS, len(curves)))
+    areas = np.empty((DRAWS, len(curves)))
     for draw in range(DRAWS):
         chosen = random.integers(0, len(log_payload), len(log_payload))
         while len(np.unique(chosen)) < 2:
             chosen = random.integers(0, len(log_payload), len(log_payload))
-        found[draw] = [_area(log_payload[chosen], curve[chosen]) for curve in curves]
-    return found
+        areas[draw] = [_area(log_payload[chosen], curve[chosen]) for curve in curves]
+    return areas
 
 
 def _interval(drawn: Doubles, level: float, payloads: int) -> Bounds | None:
@@ -71,5 +71,5 @@ def _area(log_payload: Doubles, differences: Doubles) -> float:
     same = left * right >= 0
     total = np.abs(left) + np.abs(right)
     crossing = (left**2 + right**2) / np.where(total > 0, total, 1.0)
-    each = width / 2 * np.where(same, total, crossing)
-    return float(each.sum(axis=0).mean() / (places[-1] - places[0]))
+    pieces = width / 2 * np.where(same, total, crossing)
+    return float(pieces.sum(axis=0).mean() / (places[-1] - places[0]))

@@ -110,7 +110,7 @@ class Calibration:
     """A fitted calibration, made by ``calibrate``. Inputs are scaled; values are logarithms."""
 
     cheap: Cells
-    dear: Cells
+    expensive: Cells
     of_cheap: Cheap
     with_cheap: Candidate
     alone: Candidate
@@ -122,14 +122,14 @@ class Calibration:
 
     def predict(self, inputs: Doubles, *, one_run: bool = False) -> Predicted:
         """Predict the mean at ``inputs`` (places, inputs), or one new run in a new block."""
-        found = self._mixed(lambda of: of.at(inputs))
-        extra = self.dear.noise.of_one_run if one_run else 0.0
-        df = self._df(found.variances + extra, one_run=one_run)
-        low, high = quantiles(found.normal.means, found.variances + extra, found.weights, df, self.level)
-        middle, whole = found.mixed()
+        mixed = self._mixed(lambda of: of.at(inputs))
+        extra = self.expensive.noise.of_one_run if one_run else 0.0
+        df = self._df(mixed.variances + extra, one_run=one_run)
+        low, high = quantiles(mixed.normal.means, mixed.variances + extra, mixed.weights, df, self.level)
+        middle, whole = mixed.mixed()
         known = np.diagonal(whole)
         half = self._held(inputs, np.sqrt(known + extra), (high - low) / 2, one_run=one_run)
-        outside = ~in_hull(self.dear.inputs, inputs)
+        outside = ~in_hull(self.expensive.inputs, inputs)
         return Predicted(
             middle,
             np.minimum(low, middle - half) if not self.is_conformal else middle - half,
@@ -160,9 +160,9 @@ class Calibration:
     @cached_property
     def left_out(self) -> Sequence[LeftOut]:
         """Predict every cell of the expensive testbed without its group: exactly, by shapes and shares without it too."""
-        found = []
+        left = []
         both = zip(each_group(self.groups), self.with_cheap.without, self.alone.without, strict=False)
-        within = inside(self.dear, self.groups)
+        within = inside(self.expensive, self.groups)
         for group, (members, with_cheap, alone) in enumerate(both):
             mixed = between(with_cheap, alone, self._share_without(group)) if self.has_cheap else alone
             mean, covariance = mixed.mixed()
@@ -170,11 +170,11 @@ class Calibration:
             df = np.full_like(mixed.variances, self._runs_df)
             low, high = quantiles(mixed.normal.means, mixed.variances, mixed.weights, df, self.level)
             for place, cell in enumerate(np.flatnonzero(members)):
-                found.append(
+                left.append(
                     LeftOut(
                         int(cell),
                         int(self.groups[cell]),
-                        float(self.dear.means[cell]),
+                        float(self.expensive.means[cell]),
                         float(mean[place]),
                         math.sqrt(covariance[place, place]),
                         float(low[place]),
@@ -182,24 +182,24 @@ class Calibration:
                         not within[group][place],
                     )
                 )
-        return found
+        return left
 
     def _share_without(self, group: int) -> float:
         """Return the cheap testbed's share by all other groups; by all groups if no other one lies inside the range."""
-        one, other = ([*of.squares[:group], *of.squares[group + 1 :]] for of in (self.with_cheap, self.alone))
-        return share_of_cheap(one, other) if any(len(each) for each in one) else self.share
+        mixed_squares, alone_squares = ([*of.squares[:group], *of.squares[group + 1 :]] for of in (self.with_cheap, self.alone))
+        return share_of_cheap(mixed_squares, alone_squares) if any(len(squares) for squares in mixed_squares) else self.share
 
     @cached_property
     def most_unknown(self) -> float:
         """Return the largest variance of the true mean of a cell left out, among those inside the range of the others."""
-        own = np.diagonal(self.dear.covariance) - self._of_blocks
-        inside = [each.deviation**2 - own[each.cell] for each in self.left_out if not each.outside]
+        own = np.diagonal(self.expensive.covariance) - self._of_blocks
+        inside = [left.deviation**2 - own[left.cell] for left in self.left_out if not left.outside]
         return max(inside, default=math.inf)
 
     @cached_property
     def error(self) -> float | None:
         """Return the root mean square error at cells left out, inside the range of the others; None without such cells."""
-        off = [each.measured - each.mean for each in self.left_out if not each.outside]
+        off = [left.measured - left.mean for left in self.left_out if not left.outside]
         return math.sqrt(float(np.mean(np.square(off)))) if off else None
 
     @cached_property
@@ -209,9 +209,9 @@ class Calibration:
         from scipy.stats import binom, norm
 
         cells: dict[int, list[float]] = {}
-        for each in self.left_out:
-            if not each.outside:
-                cells.setdefault(each.group, []).append(each.score)
+        for left in self.left_out:
+            if not left.outside:
+                cells.setdefault(left.group, []).append(left.score)
         wide = {group: norm.ppf((1 + self.level ** (1 / len(scores))) / 2) for group, scores in cells.items()}
         missed = sum(bool(max(scores) > wide[group]) for group, scores in cells.items())
         return missed, len(cells), float(binom.sf(missed - 1, len(cells), 1 - self.level))
@@ -266,18 +266,18 @@ class Calibration:
             return own
         farthest = self._factor(scores.max(axis=1))
         if self.is_conformal and self.is_doubted:
-            half = farthest * np.sqrt(deviation**2 + float(np.median(np.diagonal(self.dear.covariance))))
+            half = farthest * np.sqrt(deviation**2 + float(np.median(np.diagonal(self.expensive.covariance))))
         elif kinds is None:
             half = farthest * deviation
         else:
             factors = np.array([self._factor(scores[:, kind]) for kind in range(len(kinds))])
-            there = inputs[:, self._beside]
-            near = np.argmin(((there[:, None, :] - kinds[None, :, :]) ** 2).sum(axis=2), axis=1)
-            alike = np.abs(there - kinds[near]).max(axis=1, initial=0.0) < CLOSE
+            asked = inputs[:, self._beside]
+            near = np.argmin(((asked[:, None, :] - kinds[None, :, :]) ** 2).sum(axis=2), axis=1)
+            alike = np.abs(asked - kinds[near]).max(axis=1, initial=0.0) < CLOSE
             half = np.where(alike, factors[near], farthest) * deviation
-        blocks = self._of_blocks + (self.dear.noise.of_blocks if one_run else 0.0)
-        found: Doubles = np.where(blocks > MUCH * deviation**2, np.maximum(half, own), half)
-        return found
+        blocks = self._of_blocks + (self.expensive.noise.of_blocks if one_run else 0.0)
+        half_widths: Doubles = np.where(blocks > MUCH * deviation**2, np.maximum(half, own), half)
+        return half_widths
 
     def _factor(self, scores: Doubles) -> float:
         """Return the conformal factor; for few groups the farthest one's, or Student's t times their root mean square if that
@@ -293,10 +293,10 @@ class Calibration:
     @cached_property
     def _beside(self) -> Flags:
         """Return the inputs that differ within a group."""
-        found = np.zeros(self.dear.inputs.shape[1], dtype=bool)
+        varied = np.zeros(self.expensive.inputs.shape[1], dtype=bool)
         for group in np.unique(self.groups):
-            found |= np.ptp(self.dear.inputs[self.groups == group], axis=0) > CLOSE
-        return found
+            varied |= np.ptp(self.expensive.inputs[self.groups == group], axis=0) > CLOSE
+        return varied
 
     @cached_property
     def _scores(self) -> tuple[Doubles, Doubles | None]:
@@ -306,20 +306,20 @@ class Calibration:
         if self.is_conformal:
             groups = np.unique(self.groups[self.random])
         else:
-            groups = np.unique(np.array([each.group for each in self.left_out if not each.outside], dtype=np.intp))
-        own = np.round(self.dear.inputs[:, self._beside], 9)
+            groups = np.unique(np.array([left.group for left in self.left_out if not left.outside], dtype=np.intp))
+        own = np.round(self.expensive.inputs[:, self._beside], 9)
         kinds = np.unique(own[np.isin(self.groups, groups)], axis=0)
         places = [np.unique(own[self.groups == group], axis=0) for group in groups]
-        of_group = {group: [each for each in self.left_out if each.group == group] for group in groups}
-        if not all(np.array_equal(each, kinds) for each in places):
-            return np.array([[max(each.score for each in cells)] for cells in of_group.values()]), None
-        found = np.zeros((len(groups), len(kinds)))
+        of_group = {group: [left for left in self.left_out if left.group == group] for group in groups}
+        if not all(np.array_equal(place, kinds) for place in places):
+            return np.array([[max(left.score for left in cells)] for cells in of_group.values()]), None
+        scores = np.zeros((len(groups), len(kinds)))
         for row, cells in enumerate(of_group.values()):
-            for each in cells:
-                found[row, int(np.argmin(np.abs(kinds - own[each.cell]).sum(axis=1)))] = each.score
-        return found, kinds
+            for left in cells:
+                scores[row, int(np.argmin(np.abs(kinds - own[left.cell]).sum(axis=1)))] = left.score
+        return scores, kinds
 
-    def dear_at(self, inputs: Doubles) -> Mixture:
+    def expensive_at(self, inputs: Doubles) -> Mixture:
         """Return the expensive testbed's mean at places (places, inputs), by the candidate that intervals begin with."""
         return self.used.at(inputs)
 
@@ -330,43 +330,43 @@ class Calibration:
         def apart(of: Candidate) -> Mixture:
             weights = of.process.shapes.weights
             if of.cheap is not None:
-                centre = float(of.base(self.dear.inputs)[0].mean())
+                centre = float(of.base(self.expensive.inputs)[0].mean())
                 return Mixture(of.process.at(beside(inputs, cheap, centre)), weights)
-            found = of.at(inputs).normal
-            return Mixture(Normal(found.means - cheap, found.covariances + covariance), weights)
+            normal = of.at(inputs).normal
+            return Mixture(Normal(normal.means - cheap, normal.covariances + covariance), weights)
 
-        found = self._mixed(apart)
-        df = self._df(found.variances, self.cheap, self.dear)
-        low, high = quantiles(found.normal.means, found.variances, found.weights, df, self.level)
-        return found.mixed()[0], low, high
+        mixed = self._mixed(apart)
+        df = self._df(mixed.variances, self.cheap, self.expensive)
+        low, high = quantiles(mixed.normal.means, mixed.variances, mixed.weights, df, self.level)
+        return mixed.mixed()[0], low, high
 
-    def _mixed(self, each: Callable[[Candidate], Mixture]) -> Mixture:
-        alone = each(self.alone)
-        return between(each(self.with_cheap), alone, self.share) if self.has_cheap else alone
+    def _mixed(self, prediction: Callable[[Candidate], Mixture]) -> Mixture:
+        alone = prediction(self.alone)
+        return between(prediction(self.with_cheap), alone, self.share) if self.has_cheap else alone
 
     @cached_property
     def _of_blocks(self) -> float:
-        return _shared(self.dear)
+        return _shared(self.expensive)
 
     @property
     def _runs_df(self) -> int:
-        return min(each.noise.runs_df for each in (self.dear, self.cheap)[: 1 + self.has_cheap])
+        return min(side.noise.runs_df for side in (self.expensive, self.cheap)[: 1 + self.has_cheap])
 
     def _df(self, variance: Doubles, *sides: Cells, one_run: bool = False) -> Doubles:
         """Return Satterthwaite's degrees of freedom: few blocks determine their own variance badly. ``sides`` are those whose
         blocks are in the variance: by default the expensive testbed's, as the cheap one's cancel. A new block's effect is known
         by the same mean square as that of the others (Satterthwaite 1946, Biometrics Bull. 2:110)."""
-        new = self.dear.noise.of_blocks + self.dear.noise.of_runs_in_blocks if one_run else 0.0
-        parts = [(each.noise, _shared(each) + new) for each in sides or (self.dear,)]
+        new = self.expensive.noise.of_blocks + self.expensive.noise.of_runs_in_blocks if one_run else 0.0
+        parts = [(side.noise, _shared(side) + new) for side in sides or (self.expensive,)]
         square = sum(part**2 / noise.blocks_df for noise, part in parts if noise.blocks_df)
         rest = np.maximum(variance - sum(part for _, part in parts), 0.0)
-        found: Doubles = variance**2 / (square + rest**2 / self._runs_df)
-        return np.maximum(found, 1.0)
+        freedom: Doubles = variance**2 / (square + rest**2 / self._runs_df)
+        return np.maximum(freedom, 1.0)
 
 
 def calibrate(
     cheap: Cells,
-    dear: Cells,
+    expensive: Cells,
     groups: NDArray[np.intp],
     *,
     trend: Trend | None = None,
@@ -376,24 +376,26 @@ def calibrate(
     """Calibrate from cells of both testbeds. Raises UncalibratedError. ``groups`` (cells of the expensive testbed,) number what
     is predicted each time, such as the payload. ``random`` (cells,) marks the groups drawn at random from what will be asked;
     by default none."""
-    if len(cheap) < 2 or len(dear) < 2:
+    if len(cheap) < 2 or len(expensive) < 2:
         raise UncalibratedError("each testbed needs two cells or more")
-    about = Constant() if trend is None else trend
-    base, basis = about.at(cheap.inputs)
-    there = Points(cheap.inputs, basis, np.zeros(len(cheap)))
-    of_cheap = Cheap(about, observed(there, cheap.means - base, cheap.covariance, prior(cheap.inputs.shape[1], _ALONE)))
-    mean, covariance = of_cheap.at(dear.inputs)
-    inputs = dear.inputs.shape[1]
+    law = Constant() if trend is None else trend
+    base, basis = law.at(cheap.inputs)
+    points = Points(cheap.inputs, basis, np.zeros(len(cheap)))
+    of_cheap = Cheap(law, observed(points, cheap.means - base, cheap.covariance, prior(cheap.inputs.shape[1], _ALONE)))
+    mean, covariance = of_cheap.at(expensive.inputs)
+    inputs = expensive.inputs.shape[1]
     delta = observed(
-        beside(dear.inputs, mean, float(mean.mean())),
-        dear.means - mean,
-        dear.covariance + covariance,
+        beside(expensive.inputs, mean, float(mean.mean())),
+        expensive.means - mean,
+        expensive.covariance + covariance,
         prior(inputs, has_slope=True),
     )
-    own = observed(beside(dear.inputs, np.zeros(len(dear)), 0.0), dear.means, dear.covariance, prior(inputs, _ALONE))
-    drawn = np.zeros(len(dear), dtype=bool) if random is None else random
-    mixed, alone = (Candidate(dear, groups, process, of) for process, of in ((delta, of_cheap), (own, None)))
-    return Calibration(cheap, dear, of_cheap, mixed, alone, groups, drawn, level)
+    own = observed(
+        beside(expensive.inputs, np.zeros(len(expensive)), 0.0), expensive.means, expensive.covariance, prior(inputs, _ALONE)
+    )
+    drawn = np.zeros(len(expensive), dtype=bool) if random is None else random
+    mixed, alone = (Candidate(expensive, groups, process, of) for process, of in ((delta, of_cheap), (own, None)))
+    return Calibration(cheap, expensive, of_cheap, mixed, alone, groups, drawn, level)
 
 
 _SHOWN = 0.05

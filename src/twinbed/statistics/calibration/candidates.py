@@ -40,8 +40,8 @@ class Cheap:
     def at(self, inputs: Doubles) -> tuple[Doubles, Doubles]:
         """Return the mean (places,) and its covariance over all shapes."""
         base, basis = self.trend.at(inputs)
-        found = self.process.at(Points(inputs, basis, np.zeros(len(inputs))))
-        mean, covariance = found.mixed(self.process.shapes.weights)
+        posterior = self.process.at(Points(inputs, basis, np.zeros(len(inputs))))
+        mean, covariance = posterior.mixed(self.process.shapes.weights)
         return mean + base, covariance
 
 
@@ -54,20 +54,20 @@ class Mixture:
 
     @property
     def variances(self) -> Doubles:
-        found: Doubles = np.diagonal(self.normal.covariances, axis1=1, axis2=2)
-        return found
+        variances: Doubles = np.diagonal(self.normal.covariances, axis1=1, axis2=2)
+        return variances
 
     def mixed(self) -> tuple[Doubles, Doubles]:
         return self.normal.mixed(self.weights)
 
 
-def between(one: Mixture, other: Mixture, share: float) -> Mixture:
-    """Return ``one`` moved towards ``other``, so that it counts for ``share``. The distance of both counts as ``APART``
-    deviations more; the less so, the more ``one`` counts for beyond a half."""
-    distance = other.mixed()[0] - one.mixed()[0]
+def between(with_cheap: Mixture, alone: Mixture, share: float) -> Mixture:
+    """Return ``with_cheap`` moved towards ``alone``, so that it counts for ``share``. The distance of both counts as ``APART``
+    deviations more; the less so, the more ``with_cheap`` counts for beyond a half."""
+    distance = alone.mixed()[0] - with_cheap.mixed()[0]
     unknown = np.diag(min(1.0, 2.0 * (1.0 - share)) * (distance / APART) ** 2)
-    moved = Normal(one.normal.means + (1.0 - share) * distance, one.normal.covariances + unknown)
-    return Mixture(moved, one.weights)
+    moved = Normal(with_cheap.normal.means + (1.0 - share) * distance, with_cheap.normal.covariances + unknown)
+    return Mixture(moved, with_cheap.weights)
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Candidate:
         own = len(self.expensive)
         mean, covariance = self.base(np.vstack([self.expensive.inputs, inputs]))
         asked = beside(inputs, mean[own:], float(mean[:own].mean()))
-        found = self.process.at(asked, covariance[:own, own:], covariance[own:, own:])
-        return Mixture(Normal(found.means + mean[own:], found.covariances), self.process.shapes.weights)
+        posterior = self.process.at(asked, covariance[:own, own:], covariance[own:, own:])
+        return Mixture(Normal(posterior.means + mean[own:], posterior.covariances), self.process.shapes.weights)
 
     def base(self, inputs: Doubles) -> tuple[Doubles, Doubles]:
         """Return the base of the process, and the base's covariance."""
@@ -97,13 +97,13 @@ class Candidate:
     def without(self) -> Sequence[Mixture]:
         """Predict each group's cells, with errors, from all other groups; nothing for a single group."""
         mean, _ = self.base(self.expensive.inputs)
-        found = []
+        mixtures = []
         for members in each_group(self.groups):
             if np.all(members):
                 return ()
             normal, weights = self.process.without(members)
-            found.append(Mixture(Normal(normal.means + mean[members], normal.covariances), weights))
-        return found
+            mixtures.append(Mixture(Normal(normal.means + mean[members], normal.covariances), weights))
+        return mixtures
 
     @cached_property
     def squares(self) -> Sequence[Doubles]:
@@ -112,7 +112,7 @@ class Candidate:
             self.expensive.means[members] - left.mixed()[0]
             for members, left in zip(each_group(self.groups), self.without, strict=False)
         ]
-        return [each[kept] ** 2 for each, kept in zip(off, inside(self.expensive, self.groups), strict=False)]
+        return [errors[kept] ** 2 for errors, kept in zip(off, inside(self.expensive, self.groups), strict=False)]
 
     @property
     def error(self) -> float | None:
@@ -140,12 +140,12 @@ def inside(expensive: Cells, groups: NDArray[np.intp]) -> Sequence[Flags]:
 def share_of_cheap(mixed: Sequence[Doubles], alone: Sequence[Doubles]) -> float:
     """Return the share of the candidate with the cheap testbed, by the squared errors of both candidates in each group. It is 0
     if that candidate is no better, 1 if nothing was left out."""
-    one, other = _root(mixed), _root(alone)
-    if one is None or other is None:
+    mixed_root, alone_root = _root(mixed), _root(alone)
+    if mixed_root is None or alone_root is None:
         return 1.0
-    if one > other:
+    if mixed_root > alone_root:
         return 0.0
-    with_cheap, by_itself = one**2, (other / NEARER) ** 2
+    with_cheap, by_itself = mixed_root**2, (alone_root / NEARER) ** 2
     return by_itself / (by_itself + with_cheap) if with_cheap + by_itself > 0 else 1.0
 
 

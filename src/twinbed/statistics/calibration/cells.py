@@ -56,8 +56,8 @@ def cells(inputs: Doubles, values: Doubles, blocks: Sequence[object]) -> Cells:
     has two runs, so that nothing is known of the noise, or if runs do not vary at all."""
     places, cell = np.unique(inputs, axis=0, return_inverse=True)
     cell = cell.reshape(-1)
-    known = {each: number for number, each in enumerate(dict.fromkeys(blocks))}
-    block = np.array([known[each] for each in blocks], dtype=np.intp)
+    known = {label: number for number, label in enumerate(dict.fromkeys(blocks))}
+    block = np.array([known[label] for label in blocks], dtype=np.intp)
     runs = np.bincount(cell)
     means = np.bincount(cell, values) / runs
     share = np.zeros((len(places), len(known)))

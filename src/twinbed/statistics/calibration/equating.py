@@ -21,8 +21,8 @@ _STEP = 1e-30
 
 def _logistic(parameters: Values, x: Doubles) -> Values:
     """Return A/(1 + exp((x - m)/s)) from ln A, m and ln s."""
-    found: Values = np.exp(parameters[0]) / (1.0 + np.exp((x - parameters[1]) / np.exp(parameters[2])))
-    return found
+    rates: Values = np.exp(parameters[0]) / (1.0 + np.exp((x - parameters[1]) / np.exp(parameters[2])))
+    return rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class LogisticCurve:
 def logistic_curve(log_payload: Doubles, rates: Doubles) -> LogisticCurve:
     """Fit a logistic to one value a run. Raises NoFitError."""
     middle = float(np.interp(-rates.max() / 2, -rates[order := np.argsort(log_payload)], log_payload[order]))
-    found: Curve | None = None
+    best: Curve | None = None
     for slope in (1.0, 0.5, 2.0):
         try:
             curve = fit(_logistic, log_payload, rates, np.array([np.log(rates.max()), middle, np.log(slope)]))
         except NoFitError:
             continue
-        if found is None or curve.residual_sum < found.residual_sum:
-            found = curve
-    if found is None:
+        if best is None or curve.residual_sum < best.residual_sum:
+            best = curve
+    if best is None:
         raise NoFitError("no logistic fits: the payloads do not reach from one limit to the other")
-    return LogisticCurve(found)
+    return LogisticCurve(best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class Equating:
     """Standard deviation about the line."""
 
     def of(self, cheap: Doubles) -> Doubles:
-        found: Doubles = self.offset + self.factor * cheap
-        return found
+        rates: Doubles = self.offset + self.factor * cheap
+        return rates
 
 
-def equating(cheap: Doubles, dear: Doubles) -> Equating:
+def equating(cheap: Doubles, expensive: Doubles) -> Equating:
     """Fit the line to means of the same payloads on both testbeds. Raises ValueError for fewer than three."""
     if len(cheap) < 3:
         raise ValueError("a line needs three payloads that both testbeds have")
-    factor, offset = np.polyfit(cheap, dear, 1)
-    left = dear - offset - factor * cheap
+    factor, offset = np.polyfit(cheap, expensive, 1)
+    left = expensive - offset - factor * cheap
     return Equating(float(offset), float(factor), float(np.sqrt(left @ left / (len(cheap) - 2))))

@@ -33,20 +33,20 @@ def in_hull(points: Doubles, asked: Doubles) -> Flags:
     """Return for each of ``asked`` whether it is in the convex hull of ``points`` or on its border."""
     from scipy.optimize import linprog
 
-    found = np.zeros(len(asked), dtype=bool)
+    inside_hull = np.zeros(len(asked), dtype=bool)
     low, high = points.min(axis=0), points.max(axis=0)
     box: Flags = np.all((asked >= low - CLOSE) & (asked <= high + CLOSE), axis=1)
     varied = high - low > CLOSE
     if varied.sum() <= 1:
         return box
     corners = np.unique(points[:, varied], axis=0)
-    if len(corners) == np.prod([len(np.unique(corners[:, each])) for each in range(corners.shape[1])]):
+    if len(corners) == np.prod([len(np.unique(corners[:, column])) for column in range(corners.shape[1])]):
         return box  # A full grid fills its box.
     equal = np.vstack([corners.T, np.ones(len(corners))])
-    for each in np.flatnonzero(box):
-        side = np.append(asked[each, varied], 1.0)
-        found[each] = linprog(np.zeros(len(corners)), A_eq=equal, b_eq=side, bounds=(0, None), method="highs").status == 0
-    return found
+    for row in np.flatnonzero(box):
+        side = np.append(asked[row, varied], 1.0)
+        inside_hull[row] = linprog(np.zeros(len(corners)), A_eq=equal, b_eq=side, bounds=(0, None), method="highs").status == 0
+    return inside_hull
 
 
 def quantiles(mean: Doubles, variance: Doubles, weights: Doubles, df: Doubles, level: float) -> tuple[Doubles, Doubles]:
@@ -57,7 +57,7 @@ def quantiles(mean: Doubles, variance: Doubles, weights: Doubles, df: Doubles, l
     spread = stdtrit(df, (1 + level) / 2) * deviation
     height = np.exp(gammaln((df + 1) / 2) - gammaln(df / 2)) / (np.sqrt(np.pi * df) * deviation)
     close = PRECISION * spread.max(axis=0)
-    found = []
+    bounds = []
     for chance, of_shapes in (((1 - level) / 2, mean - spread), ((1 + level) / 2, mean + spread)):
         below, above, at = of_shapes.min(axis=0), of_shapes.max(axis=0), weights @ of_shapes
         for _ in range(ROUNDS):
@@ -71,5 +71,5 @@ def quantiles(mean: Doubles, variance: Doubles, weights: Doubles, df: Doubles, l
             before, at = at, np.where(is_good, step, (below + above) / 2)
             if np.all(np.abs(at - before) <= close):
                 break
-        found.append(at)
-    return found[0], found[1]
+        bounds.append(at)
+    return bounds[0], bounds[1]

@@ -55,27 +55,27 @@ def course(
     ends = np.cumsum([0, *map(len, candidates)])
     covariance = _covariance(calibration, np.vstack([*candidates, of_interest]))
     own = int(ends[-1])
-    error = calibration.dear.noise.of_one_run / runs
+    error = calibration.expensive.noise.of_one_run / runs
     wide = float(ndtri((1 + calibration.level) / 2))
     left = dict(enumerate(np.arange(low, high) for low, high in pairwise(ends.tolist())))
-    found: list[Step] = []
+    taken: list[Step] = []
     now = _half_width(covariance, own, wide)
-    while left and len(found) < steps and (found[-1].half_width if found else now) > until:
+    while left and len(taken) < steps and (taken[-1].half_width if taken else now) > until:
         gains = {at: _known(covariance, places, error) for at, places in left.items()}
         falls = {at: float(np.sum(gain[own:] ** 2)) / seconds[at] for at, gain in gains.items()}
         best = max(falls, key=falls.__getitem__)
         del left[best]
         covariance = covariance - gains[best] @ gains[best].T
-        found.append(Step(best, seconds[best], _half_width(covariance, own, wide)))
-    return Course(now, found)
+        taken.append(Step(best, seconds[best], _half_width(covariance, own, wide)))
+    return Course(now, taken)
 
 
 def _known(covariance: Doubles, places: NDArray[np.intp], error: float) -> Doubles:
     """Return the root of what the covariance loses by measuring ``places``: (all places, these)."""
     inside = covariance[np.ix_(places, places)]
     factor = np.linalg.cholesky(inside + (error + 1e-12) * np.eye(len(inside)))
-    found: Doubles = np.linalg.solve(factor, covariance[places]).T
-    return found
+    gain: Doubles = np.linalg.solve(factor, covariance[places]).T
+    return gain
 
 
 def _half_width(covariance: Doubles, own: int, wide: float) -> float:
@@ -85,6 +85,6 @@ def _half_width(covariance: Doubles, own: int, wide: float) -> float:
 def _covariance(calibration: Calibration, places: Doubles) -> Doubles:
     """Return the covariance of the expensive testbed's mean at places, over all shapes. It leaves out the differences between
     the shapes' means, which runs determine."""
-    mixed = calibration.dear_at(places)
-    found: Doubles = np.einsum("s,smn->mn", mixed.weights, mixed.normal.covariances)
-    return found
+    mixed = calibration.expensive_at(places)
+    mean_covariance: Doubles = np.einsum("s,smn->mn", mixed.weights, mixed.normal.covariances)
+    return mean_covariance

@@ -48,17 +48,17 @@ NOTHING = 1e-12
 """Added to variances, so that a covariance can be inverted where points are as good as equal."""
 
 
-def matern(one: Doubles, two: Doubles, lengths: Doubles, smoothness: Doubles) -> Doubles:
+def matern(points: Doubles, others: Doubles, lengths: Doubles, smoothness: Doubles) -> Doubles:
     """Return correlations (shapes, n, m) of points (n, inputs) with points (m, inputs). ``lengths`` are (shapes, inputs),
     ``smoothness`` (shapes,), each of SMOOTHNESS."""
-    apart = (one[:, None, :] - two[None, :, :]) ** 2
+    apart = (points[:, None, :] - others[None, :, :]) ** 2
     square = np.tensordot(1.0 / lengths**2, apart, axes=([-1], [2])) * (2.0 * smoothness[:, None, None])
     distance = np.sqrt(square)
-    found: Doubles = np.exp(-distance)
+    correlation: Doubles = np.exp(-distance)
     for order, polynomial in ((1.5, 1.0 + distance), (2.5, 1.0 + distance + square / 3.0)):
         own = smoothness == order
-        found[own] *= polynomial[own]
-    return found
+        correlation[own] *= polynomial[own]
+    return correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class Shapes:
     slopes: Doubles
     """(shapes,): the deviation of the slope by the known curve."""
 
-    def covariance(self, one: Points, two: Points) -> Doubles:
+    def covariance(self, points: Points, others: Points) -> Doubles:
         """Return the covariance of the process at points (n) and points (m): (shapes, n, m)."""
         square = self.deviations[:, None, None] ** 2
-        found = square * matern(one.inputs, two.inputs, self.lengths, self.smoothness)
+        covariances = square * matern(points.inputs, others.inputs, self.lengths, self.smoothness)
         if self.slopes.any():
-            found += self.slopes[:, None, None] ** 2 * (one.curve[:, None] * two.curve[None, :])
-        return found
+            covariances += self.slopes[:, None, None] ** 2 * (points.curve[:, None] * others.curve[None, :])
+        return covariances
 
     def part(self, of: slice[int, int, None] | Flags) -> Shapes:
         return Shapes(self.deviations[of], self.lengths[of], self.weights[of], self.smoothness[of], self.slopes[of])
@@ -225,18 +225,18 @@ def _likelihood(points: Points, values: Doubles, errors: Doubles, shapes: Shapes
 
 
 def _covariances(points: Points, errors: Doubles, shapes: Shapes) -> Doubles:
-    found: Doubles = shapes.covariance(points, points) + errors + NOTHING * np.eye(len(points.inputs))
-    return found
+    covariances: Doubles = shapes.covariance(points, points) + errors + NOTHING * np.eye(len(points.inputs))
+    return covariances
 
 
 def _posterior(logs: Doubles, smoothness: Doubles) -> Doubles:
     """Return the weights of shapes from the logarithms of prior and likelihood; evidence on smoothness has the power HEARD."""
-    found: Doubles = np.empty_like(logs)
-    kinds = [smoothness == each for each in np.unique(smoothness)]
+    weights: Doubles = np.empty_like(logs)
+    kinds = [smoothness == value for value in np.unique(smoothness)]
     best = np.array([logs[kind].max() for kind in kinds])
     own = [np.exp(logs[kind] - most) for kind, most in zip(kinds, best, strict=True)]
-    evidence = HEARD * (best + np.log([each.sum() for each in own]))
+    evidence = HEARD * (best + np.log([of_kind.sum() for of_kind in own]))
     shares = np.exp(evidence - evidence.max())
-    for kind, each, share in zip(kinds, own, shares / shares.sum(), strict=True):
-        found[kind] = each / each.sum() * share
-    return found
+    for kind, of_kind, share in zip(kinds, own, shares / shares.sum(), strict=True):
+        weights[kind] = of_kind / of_kind.sum() * share
+    return weights

@@ -103,7 +103,7 @@ class JointLaw:
         """Return (places, 5): how the logarithm moves with that of each parameter, by central differences."""
         steps = STEP * np.eye(5)
         up, down = ([_log_rate(self._logs + sign * step, payload, clients) for step in steps] for sign in (1, -1))
-        return np.column_stack([(one - two) / (2 * STEP) for one, two in zip(up, down, strict=True)])
+        return np.column_stack([(higher - lower) / (2 * STEP) for higher, lower in zip(up, down, strict=True)])
 
     @property
     def _logs(self) -> Doubles:
@@ -114,8 +114,8 @@ def _log_rate(logs: Doubles, payload: Doubles, clients: Doubles) -> Doubles:
     rate, contention, coherence, line, bend = np.exp(logs)
     host = np.log(clients * rate / (1 + contention * (clients - 1) + coherence * clients * (clients - 1)))
     wire = np.log(line / 8) - np.log(payload)
-    found: Doubles = -np.logaddexp(-bend * host, -bend * wire) / bend
-    return found
+    log_rates: Doubles = -np.logaddexp(-bend * host, -bend * wire) / bend
+    return log_rates
 
 
 def joint_law(payload: Doubles, clients: Doubles, log_rates: Doubles) -> JointLaw | None:
@@ -139,7 +139,7 @@ def joint_law(payload: Doubles, clients: Doubles, log_rates: Doubles) -> JointLa
     def off(some: Doubles) -> Doubles:
         return _log_rate(whole(some), payload, clients) - log_rates
 
-    found = least_squares(off, start[moving], bounds=(low[moving], high[moving]), loss="soft_l1", f_scale=0.1)
-    if not found.success:
+    fitted = least_squares(off, start[moving], bounds=(low[moving], high[moving]), loss="soft_l1", f_scale=0.1)
+    if not fitted.success:
         return None
-    return JointLaw(*(float(each) for each in np.exp(whole(found.x))))
+    return JointLaw(*(float(parameter) for parameter in np.exp(whole(fitted.x))))

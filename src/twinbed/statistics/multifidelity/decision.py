@@ -103,9 +103,9 @@ def decide(values: Matrix, level: float, names: Sequence[str], line: Matrix | No
     for size in range(1, len(cheap) + 1):
         for models in combinations(cheap, size):
             if _shares_enough(values, models):
-                one = _expected(values, models)
-                if one is not None:
-                    expected[models] = one
+                own = _expected(values, models)
+                if own is not None:
+                    expected[models] = own
             elif size > 1:
                 with contextlib.suppress(ValueError):
                     apart[models] = mixed(values, models, level)
@@ -135,8 +135,8 @@ def _shares_enough(values: Matrix, models: tuple[int, ...]) -> bool:
 
 
 def _expected(values: Matrix, models: tuple[int, ...]) -> float | None:
-    dear = values[~np.isnan(values[:, 0])]
-    both = dear[~np.isnan(dear[:, models]).any(axis=1)]
+    expensive = values[~np.isnan(values[:, 0])]
+    both = expensive[~np.isnan(expensive[:, models]).any(axis=1)]
     n, k = len(both), len(models)
     x = both[:, models] - both[:, models].mean(axis=0)
     y = both[:, 0] - both[:, 0].mean()
@@ -146,7 +146,7 @@ def _expected(values: Matrix, models: tuple[int, ...]) -> float | None:
     squared = 1 - float(residuals @ residuals) / (n - k - 1) / (float(y @ y) / (n - 1))
     most = int((~np.isnan(values[:, models])).sum(axis=0).min())
     squared = max(squared, 0.0)
-    return (1 - squared) * (n - 2) / (n - k - 2) * len(dear) / n + squared * len(dear) / most
+    return (1 - squared) * (n - 2) / (n - k - 2) * len(expensive) / n + squared * len(expensive) / most
 
 
 def _why_not(values: Matrix, names: Sequence[str], alone: Estimate) -> str:

@@ -84,9 +84,9 @@ def usable(values: Matrix) -> list[int]:
 
 def helpers(values: Matrix, models: Sequence[int]) -> list[int]:
     """Return the cheap models that share draws with one of ``models``, and so determine its mean better."""
-    there = ~np.isnan(values)
+    known = ~np.isnan(values)
     others = [model for model in range(1, values.shape[1]) if model not in models]
-    return [other for other in others if any((there[:, other] & there[:, model]).sum() >= LEAST_SHARED for model in models)]
+    return [other for other in others if any((known[:, other] & known[:, model]).sum() >= LEAST_SHARED for model in models)]
 
 
 def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence[int] = ()) -> Estimate:
@@ -94,10 +94,10 @@ def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence
     ``values`` as in ``plain``. Raises ValueError where there are too few draws for so many models, or models follow from each
     other."""
     used = values[:, [0, *models, *helping]]
-    dear = used[~np.isnan(used[:, 0]), : len(models) + 1]
+    expensive = used[~np.isnan(used[:, 0]), : len(models) + 1]
     k = len(models)
-    complete = not np.isnan(dear).any()
-    n = len(dear) if complete else int((~np.isnan(dear[:, 1:])).any(axis=1).sum())
+    complete = not np.isnan(expensive).any()
+    n = len(expensive) if complete else int((~np.isnan(expensive[:, 1:])).any(axis=1).sum())
     if n < LEAST_SHARED + k - 1:
         raise ValueError(f"{n} shared draws for {k} cheap models")
     names = (*models, *helping)
@@ -106,8 +106,8 @@ def mixed(values: Matrix, models: Sequence[int], level: float, helping: Sequence
 
 def _two_phase(used: Matrix, k: int, models: tuple[int, ...], level: float) -> Estimate:
     """Estimate by regression in two phases: the first ``k`` cheap models explain the expensive one."""
-    dear = used[~np.isnan(used[:, 0])]
-    y, x = dear[:, 0], dear[:, 1 : k + 1]
+    expensive = used[~np.isnan(used[:, 0])]
+    y, x = expensive[:, 0], expensive[:, 1 : k + 1]
     n = len(y)
     centred = x - x.mean(axis=0)
     squares = centred.T @ centred
@@ -132,9 +132,9 @@ def _two_phase(used: Matrix, k: int, models: tuple[int, ...], level: float) -> E
 
 def _means(x: Matrix) -> tuple[Matrix, Matrix]:
     """Return the means of the cheap models from all of their draws, and the covariance of these means."""
-    there = ~np.isnan(x)
-    rows = x[there.any(axis=1)]
-    if there.any(axis=1).sum() == there.all(axis=1).sum():
+    known = ~np.isnan(x)
+    rows = x[known.any(axis=1)]
+    if known.any(axis=1).sum() == known.all(axis=1).sum():
         covariance = np.atleast_2d(np.cov(rows, rowvar=False)).astype(np.float64)
         return rows.mean(axis=0), covariance / len(rows)
     means, covariance = em(rows)
@@ -157,12 +157,12 @@ Parts = Sequence[tuple[Group, Matrix]]
 
 def parts(rows: Matrix) -> Parts:
     """Group draws by the models that ran them."""
-    there = ~np.isnan(rows)
-    found = []
-    for pattern in np.unique(there, axis=0):
-        group = tuple(int(each) for each in np.flatnonzero(pattern))
-        found.append((group, rows[(there == pattern).all(axis=1)][:, group]))
-    return found
+    known = ~np.isnan(rows)
+    by_group = []
+    for pattern in np.unique(known, axis=0):
+        group = tuple(int(column) for column in np.flatnonzero(pattern))
+        by_group.append((group, rows[(known == pattern).all(axis=1)][:, group]))
+    return by_group
 
 
 def information(covariance: Matrix, groups: Parts) -> Matrix:
@@ -191,12 +191,12 @@ def em(rows: Matrix) -> tuple[Matrix, Matrix]:
     moments = Moments.of(parts((rows - origin) / scale), rows.shape[1])
     at = np.vstack([np.zeros(rows.shape[1]), np.eye(rows.shape[1])])
     for _ in range(EM_STEPS):
-        one = _em_step(moments, at)
-        two = _em_step(moments, one)
-        step, bend = one - at, two - 2 * one + at
+        first = _em_step(moments, at)
+        second = _em_step(moments, first)
+        step, bend = first - at, second - 2 * first + at
         if np.abs(step).max() < EM_PRECISION:
-            return np.asarray(two[0] * scale + origin), np.asarray(two[1:] * np.outer(scale, scale))
-        at = _leap(at, step, bend, two)
+            return np.asarray(second[0] * scale + origin), np.asarray(second[1:] * np.outer(scale, scale))
+        at = _leap(at, step, bend, second)
     raise ValueError("the covariances do not settle: too few draws are shared")
 
 
@@ -237,21 +237,21 @@ class Moments:
 
     @classmethod
     def of(cls, groups: Parts, models: int) -> Moments:
-        sums, there = np.zeros((len(groups), 1 + models, 1 + models)), np.zeros((len(groups), models))
+        sums, present = np.zeros((len(groups), 1 + models, 1 + models)), np.zeros((len(groups), models))
         for number, (group, values) in enumerate(groups):
             beside = np.column_stack([np.ones(len(values)), values])
             places = [0, *(1 + model for model in group)]
             sums[number][np.ix_(places, places)] = beside.T @ beside
-            there[number, group] = 1
-        lacking, own = 1 - there, np.eye(models)
+            present[number, group] = 1
+        lacking, own = 1 - present, np.eye(models)
         return cls(
             sums[:, :1, :1],
             sums,
             lacking,
-            there[:, :, None] * there[:, None, :],
-            there[:, :, None] * lacking[:, None, :],
+            present[:, :, None] * present[:, None, :],
+            present[:, :, None] * lacking[:, None, :],
             lacking[:, :, None] * lacking[:, None, :],
-            own * there[:, None, :],
+            own * present[:, None, :],
             own * lacking[:, None, :],
         )
 

@@ -78,18 +78,18 @@ def mfmc_of(covariance: Matrix, costs: Matrix, budget: float, models: Sequence[i
     if not hierarchy(rho[order], costs[order]):
         return None
     r = ratios(rho[order], costs[order])
-    dear = budget / float(costs[order] @ r)
-    groups = nested(order, [float(dear * each) for each in r])
+    draws = budget / float(costs[order] @ r)
+    groups = nested(order, [float(draws * ratio) for ratio in r])
     return Allocation(
-        Method.MFMC, groups, relative(covariance[np.newaxis], costs, budget, [_variance(covariance, r, dear, order)])
+        Method.MFMC, groups, relative(covariance[np.newaxis], costs, budget, [_variance(covariance, r, draws, order)])
     )
 
 
-def _variance(covariance: Matrix, r: Matrix, dear: float, order: Sequence[int]) -> float:
+def _variance(covariance: Matrix, r: Matrix, draws: float, order: Sequence[int]) -> float:
     """Return the variance of the estimate with the optimal weights (lemma 3.3)."""
     squares = correlations(covariance)[list(order)] ** 2
     reduction = sum((1 / r[k - 1] - 1 / r[k]) * squares[k] for k in range(1, len(order)))
-    return float(covariance[0, 0] / dear * (1 - reduction))
+    return float(covariance[0, 0] / draws * (1 - reduction))
 
 
 def mfmc(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
@@ -117,8 +117,8 @@ STARTS = (0.0, 2.0, 4.0)
 """Start values of this logarithm: in each, cheaper models get more by the root of the cost."""
 
 
-def acv_variance(covariance: Matrix, dear: float, r: Matrix, method: Method) -> float:
-    """Return the variance of the mean from ``dear`` draws of the expensive model and ``r`` times as many of each cheap one."""
+def acv_variance(covariance: Matrix, draws: float, r: Matrix, method: Method) -> float:
+    """Return the variance of the mean from ``draws`` draws of the expensive model and ``r`` times as many of each cheap one."""
     least = np.minimum.outer(r, r)
     factors = (least - 1) / least
     if method is Method.ACV_IS:
@@ -126,7 +126,7 @@ def acv_variance(covariance: Matrix, dear: float, r: Matrix, method: Method) -> 
         factors = np.where(np.eye(len(r), dtype=bool), np.diag(single), np.outer(single, single))
     a = np.diag(factors) * covariance[0, 1:]
     reduction = float(a @ np.linalg.solve(covariance[1:, 1:] * factors, a)) / covariance[0, 0]
-    return float(covariance[0, 0] / dear * (1 - reduction))
+    return float(covariance[0, 0] / draws * (1 - reduction))
 
 
 def acv_of(covariances: Matrix, costs: Matrix, budget: float, models: Sequence[int], method: Method) -> Allocation:
@@ -134,17 +134,17 @@ def acv_of(covariances: Matrix, costs: Matrix, budget: float, models: Sequence[i
     chosen = [0, *models]
     own, prices = covariances[:, chosen][:, :, chosen], costs[chosen]
 
-    def dear_of(r: Matrix) -> float:
+    def draws_of(r: Matrix) -> float:
         return budget / float(prices[0] + prices[1:] @ r)
 
     def relatives(r: Matrix) -> tuple[float, ...]:
-        return relative(own, prices, budget, [acv_variance(each, dear_of(r), r, method) for each in own])
+        return relative(own, prices, budget, [acv_variance(covariance, draws_of(r), r, method) for covariance in own])
 
     def log_worst(x: Matrix) -> float:
         return float(np.log(max(relatives(1 + np.exp(x)))))
 
     spread = np.log(prices[0] / prices[1:]) / 2
-    found = [
+    fits = [
         minimize(
             log_worst,
             np.clip(start + spread - spread.min(), LEAST_LOG, MOST_LOG),
@@ -154,15 +154,15 @@ def acv_of(covariances: Matrix, costs: Matrix, budget: float, models: Sequence[i
         )
         for start in STARTS
     ]
-    r = 1 + np.exp(min(found, key=lambda each: float(each.fun)).x)
-    return Allocation(method, _acv_groups(chosen, dear_of(r), r, method), relatives(r))
+    r = 1 + np.exp(min(fits, key=lambda fit: float(fit.fun)).x)
+    return Allocation(method, _acv_groups(chosen, draws_of(r), r, method), relatives(r))
 
 
-def _acv_groups(chosen: Sequence[int], dear: float, r: Matrix, method: Method) -> dict[Group, float]:
+def _acv_groups(chosen: Sequence[int], draws: float, r: Matrix, method: Method) -> dict[Group, float]:
     if method is Method.ACV_MF:
-        return nested(chosen, [dear, *(float(dear * each) for each in r)])
-    own: dict[Group, float] = {(model,): float(dear * (each - 1)) for model, each in zip(chosen[1:], r, strict=True)}
-    return {tuple(chosen): dear, **own}
+        return nested(chosen, [draws, *(float(draws * ratio) for ratio in r)])
+    own: dict[Group, float] = {(model,): float(draws * (ratio - 1)) for model, ratio in zip(chosen[1:], r, strict=True)}
+    return {tuple(chosen): draws, **own}
 
 
 def acv(covariances: Matrix, costs: Matrix, budget: float) -> Allocation:
@@ -225,15 +225,15 @@ def _divide(information: Matrix) -> Matrix:
     even = np.full(groups, 1 / groups)
 
     def slack(z: Matrix) -> Matrix:
-        return np.asarray([z[-1] - _relative_variance(each, z[:-1])[0] for each in information])
+        return np.asarray([z[-1] - _relative_variance(matrix, z[:-1])[0] for matrix in information])
 
     def slack_slopes(z: Matrix) -> Matrix:
-        return np.asarray([np.append(-_relative_variance(each, z[:-1])[1], 1.0) for each in information])
+        return np.asarray([np.append(-_relative_variance(matrix, z[:-1])[1], 1.0) for matrix in information])
 
     last, sums = np.append(np.zeros(groups), 1.0), np.append(np.ones(groups), 0.0)
-    found = minimize(
+    solution = minimize(
         lambda z: z[-1],
-        np.append(even, max(_relative_variance(each, even)[0] for each in information)),
+        np.append(even, max(_relative_variance(matrix, even)[0] for matrix in information)),
         jac=lambda _: last,
         bounds=[(LEAST_SHARE, 1.0)] * groups + [(0.0, None)],
         constraints=[
@@ -243,4 +243,4 @@ def _divide(information: Matrix) -> Matrix:
         method="SLSQP",
         options={"maxiter": STEPS, "ftol": PRECISION},
     )
-    return np.asarray(found.x[:-1])
+    return np.asarray(solution.x[:-1])

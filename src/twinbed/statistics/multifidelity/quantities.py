@@ -52,10 +52,10 @@ class Quantity:
 
 def mean(values: Matrix, level: float, names: Sequence[str]) -> Quantity:
     """Estimate the mean of model 0, the expensive one; ``values`` has shape (draws, models), NaN where a model was not run."""
-    return _of(decide(values, level, names))
+    return _as_quantity(decide(values, level, names))
 
 
-def _of(decision: Decision) -> Quantity:
+def _as_quantity(decision: Decision) -> Quantity:
     low, high, _ = decision.estimate.interval
     models = decision.estimate.models
     errors = decision.estimate.standard_error**2, decision.plain.standard_error**2
@@ -107,12 +107,12 @@ def share_below(values: Matrix, bound: float, level: float, names: Sequence[str]
 def _indicators(values: Matrix, bound: float) -> Matrix:
     below = np.where(np.isnan(values), np.nan, 0.0)
     for model in range(values.shape[1]):
-        meant = _as_dear(values, model)
+        meant = _as_expensive(values, model)
         below[:, model] = np.where(np.isnan(meant), np.nan, meant < bound)
     return below
 
 
-def _as_dear(values: Matrix, model: int) -> Matrix:
+def _as_expensive(values: Matrix, model: int) -> Matrix:
     """Return a model's values through a straight line over the shared draws; NaN without such a line."""
     if model == 0:
         return values[:, 0]
@@ -133,25 +133,25 @@ def _clopper_pearson(count: int, n: int, level: float) -> Bounds:
 def quantile(values: Matrix, p: float, level: float, names: Sequence[str]) -> Quantity:
     """Estimate the value below which a share ``p`` of the expensive model's draws lies."""
     y = values[~np.isnan(values[:, 0]), 0]
-    every = np.concatenate([_as_dear(values, model) for model in range(values.shape[1])])
+    every = np.concatenate([_as_expensive(values, model) for model in range(values.shape[1])])
     inside = every[(every >= y.min()) & (every <= y.max())]
     candidates = np.unique(inside)
     if len(candidates) > MOST_CANDIDATES:
         candidates = candidates[np.linspace(0, len(candidates) - 1, MOST_CANDIDATES).round().astype(int)]
-    found = [share_below(values, float(np.nextafter(each, np.inf)), level, names) for each in candidates]
-    raw = np.asarray([each.value for each in found])
+    at_candidates = [share_below(values, float(np.nextafter(candidate, np.inf)), level, names) for candidate in candidates]
+    raw = np.asarray([estimate.value for estimate in at_candidates])
     # An estimated share may fall where it should rise: halfway between the least and the most monotone shares that it lies in.
     shares = (np.maximum.accumulate(raw) + np.minimum.accumulate(raw[::-1])[::-1]) / 2
     at = min(int(np.searchsorted(shares, p)), len(candidates) - 1)
     possible = [
         float(value)
-        for value, each in zip(candidates, found, strict=True)
-        if each.low is not None and each.high is not None and each.low <= p <= each.high
+        for value, estimate in zip(candidates, at_candidates, strict=True)
+        if estimate.low is not None and estimate.high is not None and estimate.low <= p <= estimate.high
     ]
     plain = [
         float(value)
-        for value, each in zip(candidates, found, strict=True)
-        if each.plain is not None and each.plain.low <= p <= each.plain.high
+        for value, estimate in zip(candidates, at_candidates, strict=True)
+        if estimate.plain is not None and estimate.plain.low <= p <= estimate.plain.high
     ]
     low = min(possible, default=None)
     high = max(possible, default=None)
@@ -159,4 +159,6 @@ def quantile(values: Matrix, p: float, level: float, names: Sequence[str]) -> Qu
     low = None if low is not None and low <= y.min() else low
     high = None if high is not None and high >= y.max() else high
     alone = Bounds(min(plain), max(plain), level) if plain and min(plain) > y.min() and max(plain) < y.max() else None
-    return Quantity(float(candidates[at]), low, high, found[at].models, alone, found[at].refusal, found[at].expected)
+    return Quantity(
+        float(candidates[at]), low, high, at_candidates[at].models, alone, at_candidates[at].refusal, at_candidates[at].expected
+    )

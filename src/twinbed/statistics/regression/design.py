@@ -110,7 +110,7 @@ def bind(
     by column, over those in the formula; ``extended`` computes columns in extended precision."""
     everything = [formula.response, *(factor for term in formula.terms for factor in term)]
     _check_columns(formula.names, data)
-    given = [(each.names[0], level) for each in everything for call in calls(each) if (level := base(call)) is not None]
+    given = [(factor.names[0], level) for factor in everything for call in calls(factor) if (level := base(call)) is not None]
     bases = {**(bases or {}), **dict(given)}
     rows, missing = _complete(formula.names, data)
     kind = np.longdouble if extended else np.float64
@@ -124,7 +124,7 @@ def bind(
     known |= {frozenset(map(str, term)) for term in formula.terms}
     for term in formula.terms:
         own = frozenset(map(str, term))
-        coded = tuple((factors[str(each)], own - {str(each)} in known) for each in term)
+        coded = tuple((factors[str(factor)], own - {str(factor)} in known) for factor in term)
         against_cell = False
         if all(factor.levels and not against for factor, against in coded):
             # All indicators of the term add up to the constant, whether or not that is a column.
@@ -167,7 +167,7 @@ def _complete(used: Sequence[str], data: Mapping[str, Column]) -> tuple[NDArray[
             raise RegressionError(f"column {name} holds an infinite value", "leave such rows out, or empty the value")
     gone = reduce(np.logical_or, lost.values())
     rows = np.flatnonzero(~gone)
-    missing = {name: int(each.sum()) for name, each in lost.items() if each.any()}
+    missing = {name: int(is_lost.sum()) for name, is_lost in lost.items() if is_lost.any()}
     if not len(rows):
         counts = ", ".join(f"{name} in {count}" for name, count in missing.items())
         raise RegressionError(

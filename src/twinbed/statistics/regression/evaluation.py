@@ -48,8 +48,8 @@ def as_categorical(column: Column) -> Categorical:
     if isinstance(column, Categorical):
         return column
     values, codes = np.unique(column.values, return_inverse=True)
-    there = ~np.isnan(values)
-    return Categorical(np.where(there[codes], codes, -1), tuple(f"{value:.15g}" for value in values[there]))
+    known = ~np.isnan(values)
+    return Categorical(np.where(known[codes], codes, -1), tuple(f"{value:.15g}" for value in values[known]))
 
 
 def evaluate(

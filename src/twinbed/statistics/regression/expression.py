@@ -110,7 +110,7 @@ def _check(node: ast.AST, text: str, places: list[int], columns: dict[int, str])
             raise wrong(f"{name} takes a column")
         if name == CATEGORICAL and not isinstance(node.args[0], ast.Name):
             raise wrong("C takes the name of a column", node.args[0])
-        if name == CATEGORICAL and (len(node.args) > 1 or [each.arg for each in node.keywords] not in ([], ["base"])):
+        if name == CATEGORICAL and (len(node.args) > 1 or [keyword.arg for keyword in node.keywords] not in ([], ["base"])):
             raise wrong("give base=LEVEL", (node.args[1:] or node.keywords)[0])
         if name != CATEGORICAL and (node.keywords or len(node.args) > (2 if name in ("centre", BOX_COX) else 1)):
             raise wrong(f"{name} takes one number", (node.args[1:] or node.keywords)[0])
@@ -132,8 +132,8 @@ def _check(node: ast.AST, text: str, places: list[int], columns: dict[int, str])
 def _columns(tree: ast.expr) -> list[ast.Name]:
     """Return the names of columns in a tree, in the order of the text."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
-    return sorted(found, key=lambda node: node.col_offset)
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
+    return sorted(names, key=lambda node: node.col_offset)
 
 
 def spelling(tree: ast.expr) -> str:

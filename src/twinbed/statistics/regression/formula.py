@@ -42,7 +42,7 @@ class Formula:
     def names(self) -> tuple[str, ...]:
         """Return the data's columns that it uses, those of the response first."""
         used = (self.response, *(factor for term in self.terms for factor in term))
-        return tuple(dict.fromkeys(name for each in used for name in each.names))
+        return tuple(dict.fromkeys(name for factor in used for name in factor.names))
 
 
 def read(text: str) -> Formula:
@@ -175,16 +175,16 @@ class _Reader:
         return {frozenset({variable.text}): (variable,)}
 
 
-def _joined(one: _Terms, two: _Terms) -> _Terms:
+def _joined(terms: _Terms, others: _Terms) -> _Terms:
     """Return the terms of both, each as it was first written."""
-    return one | {key: term for key, term in two.items() if key not in one}
+    return terms | {key: term for key, term in others.items() if key not in terms}
 
 
-def _crossed(one: _Terms, two: _Terms) -> _Terms:
+def _crossed(terms: _Terms, others: _Terms) -> _Terms:
     """Return each term of one with each of the other, each as it was first written."""
     crossed: _Terms = {}
-    for known, term in one.items():
-        for key, other in two.items():
+    for known, term in terms.items():
+        for key, other in others.items():
             if _NO_CONSTANT in (known, key):
                 continue
             crossed.setdefault(known | key, (*term, *(factor for factor in other if factor.text not in known)))

@@ -140,7 +140,7 @@ def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -
     again = q.T @ residuals
     coefficients = coefficients + (inverse @ again) / lengths
     residuals = residuals - q @ again
-    about = response - response.mean() if constant else response
+    centred = response - response.mean() if constant else response
     # A response is itself rounded to its last bit: less than some of those is no residual.
     if residuals @ residuals <= (_ROUNDED * np.finfo(np.float64).eps) ** 2 * (response @ response):
         residuals = np.zeros_like(residuals)
@@ -151,7 +151,7 @@ def fit(matrix: Array, response: Array, labels: Sequence[str], constant: bool) -
         fitted=(response - residuals).astype(np.float64),
         residuals=residuals.astype(np.float64),
         residual_sum=float(residuals @ residuals),
-        total_sum=float(about @ about),
+        total_sum=float(centred @ centred),
         constant=constant,
         condition=condition,
     )

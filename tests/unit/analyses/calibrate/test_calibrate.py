@@ -23,7 +23,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.model.caution import Caution, Kind
 from twinbed.study.loading import load
 
-SMALL: Any = {"payloads": 8, "dear": 6, "threads": (1, 4)}
+SMALL: Any = {"payloads": 8, "expensive": 6, "threads": (1, 4)}
 KEPT = "calibrations/virtio-physical.json"
 
 
@@ -46,7 +46,7 @@ def rows(results: Path) -> list[dict[str, str]]:
 
 
 def test_the_truth_lies_in_the_intervals(tmp_path: Path) -> None:
-    """Of the payloads that the dear testbed was not measured at, over three studies, in 90 % and more."""
+    """Of the payloads that the expensive testbed was not measured at, over three studies, in 90 % and more."""
     held = []
     for seed in (1, 2, 3):
         folder, world, levels = write_calibrated(tmp_path / str(seed), seed=seed)
@@ -54,7 +54,7 @@ def test_the_truth_lies_in_the_intervals(tmp_path: Path) -> None:
         for row in said:
             if row["dear"] == "" and row["value"]:
                 place = np.array([math.log(float(row["payload"][:-1]))]), np.array([float(row["threads"])])
-                truth = math.exp(float(world.dear(*place)[0]))
+                truth = math.exp(float(world.expensive(*place)[0]))
                 held.append(float(row["low"]) <= truth <= float(row["high"]))
         assert {row["payload"] for row in said} == set(levels)
     assert len(held) > 40 and sum(held) / len(held) >= 0.9
@@ -62,8 +62,8 @@ def test_the_truth_lies_in_the_intervals(tmp_path: Path) -> None:
 
 def test_a_file_says_what_it_said_when_it_was_made(results: Path, rows: list[dict[str, str]]) -> None:
     found, remarks = read(results / KEPT)
-    assert remarks == [] and (found.cheap, found.dear) == ("virtio", "physical")
-    again = found.each[0].cells
+    assert remarks == [] and (found.cheap, found.expensive) == ("virtio", "physical")
+    again = found.responses[0].cells
     assert [str(each.levels["payload"]) for each in again] == [row["payload"] for row in rows]
     for each, row in zip(again, rows, strict=True):
         assert (each.value is None) == (row["value"] == "")
@@ -154,7 +154,7 @@ def test_an_emulated_cpu_disqualifies_unless_both_have_one(tmp_path: Path, capsy
 
 
 def test_levels_that_nobody_drew_have_the_process_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_calibrated(tmp_path / "results", is_drawn=False, payloads=24, dear=20, threads=(1,), replicates=(2, 2))
+    write_calibrated(tmp_path / "results", is_drawn=False, payloads=24, expensive=20, threads=(1,), replicates=(2, 2))
     assert run(["calibrate", str(tmp_path / "results")]) == codes.DONE
     assert "need 19 random levels of payload for 95 %, and none was drawn at random" in capsys.readouterr().out
     assert run(["calibrate", str(tmp_path / "results"), "--random", "payload"]) == codes.DONE
@@ -266,11 +266,11 @@ def test_results_without_a_number_that_varies(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.usefixtures("rows")
 def test_areas_are_between_what_was_measured_on_both(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And against another testbed: of one that is the dear one itself, the difference is the whole area."""
+    """And against another testbed: of one that is the expensive one itself, the difference is the whole area."""
     found, _ = read(results / KEPT)
-    each = found.each[0]
+    each = found.responses[0]
     assert each.area is not None and each.area.payloads == 8 and each.area.value > 0.1
-    same = Calibrated(each.fitted, {"itself": each.fitted.dear, "virtio again": each.fitted.cheap})
+    same = Calibrated(each.fitted, {"itself": each.fitted.expensive, "virtio again": each.fitted.cheap})
     assert same.distances["itself"].value == pytest.approx(each.area.value)
     assert same.distances["virtio again"].value == pytest.approx(0.0)
     assert run(["calibrate", str(results)]) == codes.DONE

@@ -205,9 +205,9 @@ def test_what_is_sent_is_the_values_and_each_sample_once() -> None:
     sent = pickle.dumps(many)
     for case in many:
         judging.judge(case)
-    assert many[0].two.ordered == sorted(many[0].two)
+    assert many[0].reference.ordered == sorted(many[0].reference)
     assert len(pickle.dumps(many)) == len(sent) < 9 * 100 * (len(many) + 1) + 200 * len(many)
     arrived = pickle.loads(sent)
     assert arrived == many
-    assert type(arrived[0].two) is Sample
-    assert all(case.two is arrived[0].two is case.arranged.two for case in arrived)
+    assert type(arrived[0].reference) is Sample
+    assert all(case.reference is arrived[0].reference is case.arranged.reference for case in arrived)

@@ -57,7 +57,7 @@ def test_what_works_on_one_testbed_alone_is_named_with_its_share(name: str, coun
     )
     (one,) = pair.candidates
     assert (one.cause.name, one.role, one.alone) == (name, "server", True)
-    assert (one.there, one.here) == pytest.approx((sign, 0), abs=0.02)
+    assert (one.reference, one.own) == pytest.approx((sign, 0), abs=0.02)
     assert one.p < 0.001
 
 
@@ -67,7 +67,7 @@ def test_waiting_for_idle_cpus_is_a_cause_with_a_switch() -> None:
     result = explain.run(source)
     (one,) = result.pairs[0].candidates
     assert (one.cause.name, one.role, one.alone, one.states) == ("idle_cpus", "", True, ("normal", "busy"))
-    assert (one.here, one.there) == (pytest.approx(0.4, rel=0.05), 0.0)
+    assert (one.own, one.reference) == (pytest.approx(0.4, rel=0.05), 0.0)
     written = load(study_text(result, source, cause_of(result, None)), "proof.yaml", catalogue())
     assert written.factors["testbed.idle"] == ("normal", "busy")
 
@@ -88,7 +88,7 @@ def test_wake_ups_that_were_timed_go_before_what_was_estimated() -> None:
     result = explain.run(study({"real": {}, "virtual": {}}, SLOWER, waited={"real": 0.5, "virtual": 0.5}, values=values))
     (one,) = result.pairs[0].candidates
     assert (one.cause.name, one.alone) == ("idle_cpus", True)
-    assert (one.here, one.there) == pytest.approx((0.08, 0.0002), rel=0.05)
+    assert (one.own, one.reference) == pytest.approx((0.08, 0.0002), rel=0.05)
     here, there = one.waits
     assert here is not None and there is not None
     assert (here.work, here.wake_ups, here.each_s, here.work_s) == (
@@ -110,7 +110,7 @@ def test_a_kernel_that_times_no_wake_ups_leaves_the_estimate() -> None:
     values = {"real": guest, "virtual": guest}
     result = explain.run(study({"real": {}, "virtual": {}}, SLOWER, waited={"real": 0.0, "virtual": 0.4}, values=values))
     (one,) = result.pairs[0].candidates
-    assert (one.here, one.waits) == (pytest.approx(0.4, rel=0.05), (None, None))
+    assert (one.own, one.waits) == (pytest.approx(0.4, rel=0.05), (None, None))
 
 
 def test_nothing_is_explained_where_nothing_differs() -> None:
@@ -163,7 +163,7 @@ def test_segmentation_offload_is_seen_at_the_link() -> None:
     values = {"real": sent(100.0, 14480.0), "virtual": sent(1000.0)}
     (one,) = explain.run(study({"real": {}, "virtual": {}}, SLOWER, values=values)).pairs[0].candidates
     assert (one.cause.name, one.alone) == ("tso", True)
-    assert one.there == pytest.approx(0.9, abs=0.02)
+    assert one.reference == pytest.approx(0.9, abs=0.02)
     small = {"real": sent(100.0, 200.0), "virtual": sent(1000.0, 100.0)}
     assert causes(explain.run(study({"real": {}, "virtual": {}}, SLOWER, values=small))) == []
 
