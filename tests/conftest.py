@@ -16,7 +16,7 @@ import pytest
 from execnet import XSpec
 from hypothesis import settings
 
-from costs import Costs
+from costs import SHOWN, Costs
 from lanes import Lanes, order
 from twinbed.contracts.site import Site
 from twinbed.hosts import cgroups, scratch
@@ -49,6 +49,10 @@ gc.disable()
 # By default an example may take 200 ms, which on a busy machine says nothing.
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", type=int, default=SHOWN, help="how many files and tests to list by what they cost")
 
 
 def pytest_configure(config: pytest.Config) -> None:

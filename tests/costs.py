@@ -1,9 +1,10 @@
-"""What tests cost: wall and CPU time of each, by folder, and which took most of either. Printed at the end of every run."""
+"""Costs of tests: wall and CPU time by folder and by file, and the most expensive tests. Printed at the end of every run;
+``--costs 60`` prints 60 files and tests instead of 25."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -12,6 +13,7 @@ import pytest
 from alone import cpu_time_s
 
 SHOWN = 25
+"""Files and tests in a list, by default."""
 
 
 @dataclass
@@ -56,28 +58,42 @@ class Costs:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.by_test:
             return
-        terminalreporter.section("time by folder", sep="-")
-        for line in table(self.by_test):
+        terminalreporter.section("time by folder and file", sep="-")
+        for line in table(self.by_test, terminalreporter.config.getoption("costs")):
             terminalreporter.write_line(line)
 
 
-def table(by_test: dict[str, Cost]) -> Iterator[str]:
-    """Yield the lines: a sum for each folder, a total, the tests that took longest, and those that took most CPU time."""
-    folders: dict[str, Cost] = defaultdict(Cost)
-    total = Cost()
-    for nodeid, cost in by_test.items():
-        folders[folder(nodeid)].add(cost)
-        total.add(cost)
+def table(by_test: dict[str, Cost], shown: int = SHOWN) -> Iterator[str]:
+    """Yield the lines: a sum for each folder, a total, and the files and tests that took most CPU time or longest."""
+    folders, files = sums(by_test, folder), sums(by_test, file)
     yield f"{'wall s':>8} {'CPU s':>8}  tests"
     for name, cost in sorted(folders.items(), key=lambda item: -item[1].wall_s):
         yield f"{cost}  {cost.tests:5d} {name}"
-    yield f"{total}  {total.tests:5d} in all"
-    for what, seconds in (("that took longest", attrgetter("wall_s")), ("that took most CPU time", attrgetter("cpu_s"))):
-        yield f"the {SHOWN} {what}:"
-        for nodeid in sorted(by_test, key=lambda nodeid: -seconds(by_test[nodeid]))[:SHOWN]:
-            yield f"{by_test[nodeid]}  {nodeid}"
+    for cost in sums(by_test, lambda _: "").values():
+        yield f"{cost}  {cost.tests:5d} in all"
+    yield from largest("files that took most CPU time", files, attrgetter("cpu_s"), shown)
+    yield from largest("tests that took most CPU time", by_test, attrgetter("cpu_s"), shown)
+    yield from largest("tests that took longest", by_test, attrgetter("wall_s"), shown)
+
+
+def largest(what: str, costs: dict[str, Cost], seconds: Callable[[Cost], float], shown: int) -> Iterator[str]:
+    yield f"the {shown} {what}:"
+    for name in sorted(costs, key=lambda name: -seconds(costs[name]))[:shown]:
+        yield f"{costs[name]}  {name}"
+
+
+def sums(by_test: dict[str, Cost], of: Callable[[str], str]) -> dict[str, Cost]:
+    """Return the sum of the tests' costs for each name that ``of`` returns for a test."""
+    added: dict[str, Cost] = defaultdict(Cost)
+    for nodeid, cost in by_test.items():
+        added[of(nodeid)].add(cost)
+    return added
+
+
+def file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
 def folder(nodeid: str) -> str:
     """Return `tests/e2e` for a test anywhere below it."""
-    return "/".join(nodeid.partition("::")[0].split("/")[:2])
+    return "/".join(file(nodeid).split("/")[:2])
