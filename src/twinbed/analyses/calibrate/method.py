@@ -92,8 +92,8 @@ class CalibrateAnalysis(Analysis[CalibrateParams, Calibrations]):
             try:
                 frame = of_tables(source, response, host or None, direction or None)
                 if given or {cheap, expensive} <= {*frame.column("testbed").levels}:
-                    made += _calibrated(source, frame, cheap, expensive, params)
                     frames.append(frame)
+                    made += _calibrated(source, frame, cheap, expensive, params)
             except TwinbedError as error:
                 refused["@".join(part for part in (response, host, direction) if part)] = error
         if not made or (params.responses and refused):
