@@ -207,10 +207,10 @@ def _oci(archive: _Archive) -> ContainerImage:
             raise Unreadable(f"{archive.path}: the layout's version must be 1.0.0")
         chosen = _chosen(archive, _document(archive, "index.json"), 0)
         manifest, found = _blob(archive, chosen)
-        config, _ = _blob(archive, document(manifest["config"]))
+        variables = _usable(_blob(archive, document(manifest["config"]))[0])
         layers = [_digest_of(each) for each in documents(manifest["layers"])]
         opening = [partial(_layer, archive, _path(each), each, packed=True) for each in layers]
-        return ContainerImage(found, opening, _usable(config))
+        return ContainerImage(found, opening, variables)
 
 
 def _docker(archive: _Archive) -> ContainerImage:
@@ -223,11 +223,12 @@ def _docker(archive: _Archive) -> ContainerImage:
         if found.removeprefix("sha256:") not in name:
             raise Unreadable(f"{name} has the digest {found}: its name says otherwise")
         config = document(loads(content))
+        variables = _usable(config)
         files = [text(each) for each in cast("Sequence[str]", images[0]["Layers"])]
         digests = [text(each) for each in cast("Sequence[str]", document(config["rootfs"])["diff_ids"])]
         layers = zip(files, digests, strict=True)
         opening = [partial(_layer, archive, file, _right(each), packed=False) for file, each in layers]
-        return ContainerImage(found, opening, _usable(config))
+        return ContainerImage(found, opening, variables)
 
 
 @contextlib.contextmanager
