@@ -134,14 +134,11 @@ def unpacked(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("testbed", "form"), [("container", "oci"), ("guest", "docker"), ("container", "folder")])
-def test_a_container_image_runs_on_every_testbed(
-    testbed: str, form: str, tmp_path: Path, leaves_nothing: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_container_image_runs_on_every_testbed(testbed: str, form: str, tmp_path: Path, leaves_nothing: None) -> None:
     variables = ["PATH=/bin", "OF_THE_IMAGE=yes"]
     if form == "folder":
-        source = "root"
-        unpacked(tmp_path / source)
+        source = str(tmp_path / "root")
+        unpacked(tmp_path / "root")
     elif form == "oci":
         source = f"oci-archive:{oci(tmp_path / 'app.tar', layers(), variables)}"
     else:

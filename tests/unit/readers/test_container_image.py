@@ -15,7 +15,7 @@ import pytest
 from tests.container_images import archive, config, docker, file, folder, layer, link, oci
 
 from twinbed.readers import container_image
-from twinbed.readers.container_image import Unreadable, digest, opened
+from twinbed.readers.container_image import Unreadable, digest, located, opened
 
 LAYERS = [
     layer([folder("d"), file("d/one", b"1"), link("lib", "usr/lib"), folder("usr"), folder("usr/lib")]),
@@ -190,14 +190,18 @@ def test_variables_are_variables(variable: str, tmp_path: Path) -> None:
     assert "no variable of an environment" in refused(f"docker-archive:{path}", tmp_path)
 
 
-def test_a_folder_must_be_below_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "here/root").mkdir(parents=True)
-    (tmp_path / "here/out").symlink_to("/etc")
-    monkeypatch.chdir(tmp_path / "here")
-    before = digest("root")
-    (tmp_path / "here/root/file").write_text("1")
-    assert digest("./root") != before
-    for source in ("/", "/etc", "..", ".", "out", "../here", "missing"):
-        assert "a folder below the current one" in refused(source, tmp_path)
-    monkeypatch.chdir("/")
-    assert "a folder below the current one" in refused("etc", tmp_path)
+def test_a_folder_must_be_below_the_studys(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    (here / "root").mkdir(parents=True)
+    (here / "out").symlink_to("/etc")
+    source = located("./root", here)
+    before = digest(source)
+    (here / "root/file").write_text("1")
+    assert digest(source) != before
+    for other in ("/", "/etc", "..", ".", "out", "../here", "missing"):
+        with pytest.raises(Unreadable, match="a folder below the study's"):
+            located(other, here)
+    with pytest.raises(Unreadable, match="a folder below the study's"):
+        located("etc", Path("/"))
+    assert located("oci-archive:a.tar", here) == f"oci-archive:{here}/a.tar"
+    assert located("docker-archive:/a.tar", here) == "docker-archive:/a.tar"
