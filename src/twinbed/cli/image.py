@@ -12,7 +12,7 @@ from twinbed.cli.envelope import tell
 from twinbed.cli.help import CommandGroup
 from twinbed.image import Image
 from twinbed.model.image import Added
-from twinbed.readers.container_image import Unreadable, digest
+from twinbed.readers.container_image import Unreadable, digest, located
 from twinbed.render.rows import print_json
 from twinbed.terminal import say, say_text
 
@@ -46,7 +46,8 @@ _CONTAINER_IMAGE = click.option(
 def _added(packages: tuple[str, ...], source: str | None) -> Added:
     """Return what is to be added. Raises click.UsageError for a container image that cannot be read."""
     try:
-        return Added(packages, source, digest(source) if source else None)
+        place = located(source, Path.cwd()) if source else None
+        return Added(packages, place, digest(place) if place else None)
     except Unreadable as error:
         raise click.UsageError(f"--image: {error}") from None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,10 +121,10 @@ class Apt:
         try:
             plan = self.run("--simulate", "install", *names)
         except ImageFailed:
-            self._refuse_unknown(names, ())
+            self._refuse_unknown([name for name in names if name not in self._known()])
             raise
         chosen = dict(_CHOSEN.findall(plan))
-        self._refuse_unknown(names, {*chosen, *self.image})
+        self._refuse_unknown([name for name in names if name not in {*chosen, *self.image}])
         if removed := _REMOVED.findall(plan):
             raise ImageFailed(
                 f"packages: {', '.join(names)}: they exclude {', '.join(removed)} of twinbed's image",
@@ -134,26 +134,25 @@ class Apt:
 
     def fetch(self, names: Sequence[str], say: Callable[[str], None]) -> list[Path]:
         """Download the chosen packages, whose hashes apt checks, and return their files by name."""
-        plan = self.run("--assume-no", "--print-uris", "install", *names)
-        amount = _AMOUNT.search(plan)
-        say(f"fetching {len(self.choose(names))} packages{f', {amount[1]}' if amount else ''}")
+        chosen = self.choose(names)
+        amount = _AMOUNT.search(self.run("--assume-no", "--print-uris", "install", *names))
+        say(f"fetching {len(chosen)} packages{f', {amount[1]}' if amount else ''}")
         self.run("--assume-yes", "--download-only", "install", *names)
         return sorted((self.folder / "cache/archives").glob("*.deb"))
 
-    def _refuse_unknown(self, names: Sequence[str], known: set[str] | tuple[()]) -> None:
-        unknown = [name for name in names if name not in known]
-        every = run(["apt-cache", *self.options, "pkgnames"], env=_ENVIRONMENT).text.split() if unknown else []
-        if not known:
-            unknown = [name for name in unknown if name not in every]
-        if not unknown:
-            return
-        if not every:
+    def _known(self) -> Collection[str]:
+        return run(["apt-cache", *self.options, "pkgnames"], env=_ENVIRONMENT).text.split()
+
+    def _refuse_unknown(self, names: Sequence[str]) -> None:
+        known = self._known() if names else ()
+        if names and self.image.keys() >= set(known):
             raise ImageFailed("apt has no lists of packages on this machine", advice="apt-get update")
-        like = {name: nearest(name, [each for each in every if each[:2] == name[:2] and each != name]) for name in unknown}
-        raise ImageFailed(
-            "; ".join(f"Debian has no package {name} {did_you_mean(near)}".rstrip() for name, near in like.items()),
-            advice="apt-cache search WORD   (lists packages; `apt-get update` renews the list)",
-        )
+        like = {name: nearest(name, [each for each in known if each[:2] == name[:2] and each != name]) for name in names}
+        if like:
+            raise ImageFailed(
+                "; ".join(f"Debian has no package {name} {did_you_mean(near)}".rstrip() for name, near in like.items()),
+                advice="apt-cache search WORD   (lists packages; `apt-get update` renews the list)",
+            )
 
 
 def unpack(files: Sequence[Path], rootfs: Path, spec: Specification) -> Mapping[str, tuple[str, str]]:

@@ -2,7 +2,7 @@
 
     oci-archive:FILE       an OCI image layout in a tar file (skopeo copy, buildah push, docker buildx --output type=oci)
     docker-archive:FILE    a tar file of `docker save` or `podman save`
-    FOLDER                 a root file system below the current folder
+    FOLDER                 a root file system below the study's folder
 
 Sources of the forms: opencontainers/image-spec (image-layout.md, manifest.md, layer.md) and moby's image/spec (v1.2). An image
 must be for linux/amd64. Everything that is read is compared with the digest by which the image names it.
@@ -61,6 +61,20 @@ class ContainerImage:
     folder: Path | None = None
 
 
+def located(source: str, folder: Path) -> str:
+    """Return a source with its whole path; paths start at ``folder``, the study's.
+
+    Raises Unreadable for a folder that is not below it: a study names no other folder of this machine."""
+    prefix = next((each for each in (OCI, DOCKER) if source.startswith(each)), "")
+    path = folder / source.removeprefix(prefix)
+    if prefix:
+        return f"{prefix}{path}"
+    top, here = path.resolve(), folder.resolve()
+    if not top.is_dir() or top == here or not top.is_relative_to(here) or here == Path("/"):
+        raise Unreadable(f"image: {source}: give {OCI}FILE, {DOCKER}FILE, or a folder below the study's, {here}")
+    return str(top)
+
+
 def digest(source: str) -> str:
     """Return the digest of an image's content, which is read again only if a file changed. Raises Unreadable."""
     return _digest(source, _state(source))
@@ -75,7 +89,7 @@ def _digest(source: str, state: object) -> str:
 def _state(source: str) -> object:
     path = Path(source.partition(":")[2] if source.startswith((OCI, DOCKER)) else source)
     try:
-        every = [path.stat(), *((status for _, status in walk(_below_here(source))) if path.is_dir() else ())]
+        every = [path.stat(), *((status for _, status in walk(path)) if path.is_dir() else ())]
     except OSError:
         return None  # opening it reports the reason
     return tuple((each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in every)
@@ -91,7 +105,7 @@ def opened(source: str) -> Iterator[ContainerImage]:
         else:
             yield _folder(source)
     except OSError as error:
-        raise Unreadable(f"{error.filename or source}: {error.strerror or error}; paths start at the current folder") from None
+        raise Unreadable(f"{error.filename or source}: {error.strerror or error}") from None
 
 
 class _Plain(io.FileIO):
@@ -207,10 +221,10 @@ def _oci(archive: _Archive) -> ContainerImage:
             raise Unreadable(f"{archive.path}: the layout's version must be 1.0.0")
         chosen = _chosen(archive, _document(archive, "index.json"), 0)
         manifest, found = _blob(archive, chosen)
-        config, _ = _blob(archive, document(manifest["config"]))
+        variables = _usable(_blob(archive, document(manifest["config"]))[0])
         layers = [_digest_of(each) for each in documents(manifest["layers"])]
         opening = [partial(_layer, archive, _path(each), each, packed=True) for each in layers]
-        return ContainerImage(found, opening, _usable(config))
+        return ContainerImage(found, opening, variables)
 
 
 def _docker(archive: _Archive) -> ContainerImage:
@@ -223,11 +237,12 @@ def _docker(archive: _Archive) -> ContainerImage:
         if found.removeprefix("sha256:") not in name:
             raise Unreadable(f"{name} has the digest {found}: its name says otherwise")
         config = document(loads(content))
+        variables = _usable(config)
         files = [text(each) for each in cast("Sequence[str]", images[0]["Layers"])]
         digests = [text(each) for each in cast("Sequence[str]", document(config["rootfs"])["diff_ids"])]
         layers = zip(files, digests, strict=True)
         opening = [partial(_layer, archive, file, _right(each), packed=False) for file, each in layers]
-        return ContainerImage(found, opening, _usable(config))
+        return ContainerImage(found, opening, variables)
 
 
 @contextlib.contextmanager
@@ -334,8 +349,7 @@ def _decompressed(stream: _Hashed) -> IO[bytes]:
 
 
 def _folder(source: str) -> ContainerImage:
-    """Open a folder. It must be below the current folder, so that a study names no other folder of this machine."""
-    top = _below_here(source)
+    top = Path(source)
     found = hashlib.sha256()
     total = count = 0
     for path, status in walk(top):
@@ -349,13 +363,6 @@ def _folder(source: str) -> ContainerImage:
         elif stat.S_ISLNK(status.st_mode):
             found.update(os.fsencode(path.readlink()) + b"\0")
     return ContainerImage(f"sha256:{found.hexdigest()}", (), {}, top)
-
-
-def _below_here(source: str) -> Path:
-    top, here = Path(source).resolve(), Path.cwd().resolve()
-    if not top.is_dir() or top == here or not top.is_relative_to(here) or here == Path("/"):
-        raise Unreadable(f"{source}: give {OCI}FILE, {DOCKER}FILE, or a folder below the current one, {here}")
-    return top
 
 
 def walk(top: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -34,11 +34,13 @@ from twinbed.metrics.metric import Metric, Scale, Value
 from twinbed.metrics.own import NAME, UNITS, Declaration, base_unit, unit_meant
 from twinbed.model.declaration import TextAlone
 from twinbed.model.error import TwinbedError
+from twinbed.model.image import Added
 from twinbed.model.near import nearest
 from twinbed.model.run import Level
 from twinbed.model.services import Service
 from twinbed.model.template import TemplateError, filled, given
 from twinbed.model.units import Duration, Size
+from twinbed.readers import container_image
 from twinbed.readers.clients import total
 from twinbed.readers.declared import Found, Reading, Spot, decoded, groups, matcher, number_of
 from twinbed.readers.single_requests import requests
@@ -258,8 +260,15 @@ class CommandParams(WorkloadParams):
         examples=["oci-archive:./app.tar"],
         description="container image whose programs run: oci-archive:FILE, docker-archive:FILE, or a folder; null: twinbed's",
     )
+    image_digest: str | None = Field(
+        None,
+        pattern="^sha(256|512):[0-9a-f]{64,128}$",
+        description="digest of the image's content, which ties a run to it; null: of the image as it is now",
+    )
     _contents: dict[str, bytes] = PrivateAttr(default_factory=dict)
     """Path on hosts -> content, of a study; records have the hashes alone."""
+    _source: str | None = PrivateAttr(None)
+    """The image with its whole path, of a study."""
 
     @model_validator(mode="before")
     @classmethod
@@ -286,6 +295,21 @@ class CommandParams(WorkloadParams):
             object.__setattr__(self, "files", {name: each for name, (each, _) in known.items()})
             self._contents.update({each.to: content for each, content in known.values()})
         return self
+
+    @model_validator(mode="after")
+    def _with_image(self, info: ValidationInfo[Mapping[str, str] | None]) -> CommandParams:
+        """Read the digest of a study's image."""
+        folder = (info.context or {}).get("folder")
+        if folder is not None and self.image is not None:
+            self._source = container_image.located(self.image, Path(folder))
+            digest = container_image.digest(self._source)
+            if self.image_digest not in (None, digest):
+                raise ValueError(f"image: {self.image} has changed: its digest is {digest}")
+            object.__setattr__(self, "image_digest", digest)
+        return self
+
+    def added(self) -> Added:
+        return Added(self.packages, self._source or self.image, self.image_digest)
 
     @classmethod
     def own_settings(cls, data: Mapping[str, object]) -> Sequence[tuple[str, ...]]:
