@@ -12,7 +12,7 @@ import pytest
 from twinbed.cli.main import cli, run
 
 DOCS = Path(__file__).parents[3] / "docs"
-GUIDES = sorted([DOCS / "tutorial.md", DOCS / "index.md", *DOCS.glob("howto-*.md")])
+GUIDES = sorted([*DOCS.glob("tutorial*.md"), DOCS / "index.md", *DOCS.glob("howto-*.md")])
 AB = DOCS.parent / "tests" / "golden" / "formats" / "ab-text" / "plain"
 
 
@@ -53,9 +53,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_each_command_is_one_that_there_is(guide: Path, folder: Path) -> None:
     found = commands(guide)
     assert found
-    for name in ("first.yaml", "study.yaml", "hardware.yaml", "mine.yaml", "both.zip"):
+    for name in ("first.yaml", "study.yaml", "hardware.yaml", "mine.yaml", "both.zip", "echo.yaml"):
         (folder / name).write_text("")
-    for name in ("both", "physical", "virtual", "hardware", "first-quick", "offload-quick"):
+    for name in ("both", "physical", "virtual", "hardware", "first-quick", "offload-quick", "echo"):
         (folder / "results" / name).mkdir(parents=True)
     for line in found:
         try:
