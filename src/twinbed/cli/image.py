@@ -53,7 +53,7 @@ def _added(packages: tuple[str, ...], source: str | None) -> Added:
 
 
 @image.command()
-@click.option("--force", is_flag=True, help="Fetch the packages again, even if the image is there.")
+@click.option("--force", is_flag=True, help="Fetch the packages again, even if there is an image already.")
 @click.option("--kernel", metavar="PACKAGE", help="Use another guest kernel, such as linux-image-6.12-amd64.")
 @_PACKAGES
 @_CONTAINER_IMAGE
@@ -155,7 +155,7 @@ def list_(form: str) -> None:
     used = images.find()
     built = images.images()
     if form == "json":
-        print_json([{**_described(one), "in_use": one == used} for one in built])
+        print_json([{**_described(entry), "in_use": entry == used} for entry in built])
         return
     for one in built:
         mark = "*" if one == used else " "
@@ -165,12 +165,12 @@ def list_(form: str) -> None:
         say("There is no image yet. Build it: twinbed image build", err=True)
 
 
-def _described(one: Image) -> dict[str, object]:
+def _described(built: Image) -> dict[str, object]:
     return {
-        "digest": one.digest,
-        "path": str(one.rootfs.parent),
-        "disk_type": one.disk_type,
-        "kernel_version": one.kernel_version,
-        "packages": dict(one.packages),
-        "added": one.added or None,
+        "digest": built.digest,
+        "path": str(built.rootfs.parent),
+        "disk_type": built.disk_type,
+        "kernel_version": built.kernel_version,
+        "packages": dict(built.packages),
+        "added": built.added or None,
     }

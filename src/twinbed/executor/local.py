@@ -82,7 +82,7 @@ def _first_done(futures: Iterable[Future[R]]) -> set[Future[R]]:
     while not (done := wait(futures, _LOOK_S, FIRST_COMPLETED).done):
         stopped = {process.pid for process in multiprocessing.active_children() if process.pid and _stopped(process.pid)}
         for number in before & stopped:
-            _LOG.info("process %d, which does tasks, was stopped: it is killed, and its task done again", number)
+            _LOG.info("process %d, a worker, was stopped: it is killed, and its task is repeated", number)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
         before = stopped

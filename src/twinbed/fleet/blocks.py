@@ -70,7 +70,7 @@ class Blocks:
     def _begin_again(self, block: Block) -> None:
         for run in block.runs:
             if self.states[run.id] is not None:
-                self._aside(run, f"its block starts again: {block.home or 'no machine of the fleet'} does not go on with it")
+                self._aside(run, f"its block starts again: {block.home or 'no machine of the fleet'} does not continue it")
         block.due, block.home = list(block.runs), None
 
     def _aside(self, run: Run, reason: str) -> None:

@@ -179,7 +179,7 @@ class _Loop:
         self._look()
         while not self.progress.ended and not self.stopped:
             self._give_work(began)
-            if not any(each.busy for each in self.members.values()) and time.monotonic() - began > ANSWER_S:
+            if not any(worker.busy for worker in self.members.values()) and time.monotonic() - began > ANSWER_S:
                 self._refuse_if_nobody_works()
             with contextlib.suppress(Empty):
                 worker, future = self.ended.get(timeout=_TICK_S)
@@ -210,7 +210,7 @@ class _Loop:
         """Return the workers by address, and the resources of new ones. Raises NoExecutor if the scheduler is lost, which the
         client's status may show a moment later."""
         lost = self.cluster.lost("complete runs are kept, and machines keep the runs that they made meanwhile")
-        if not self.cluster.there:
+        if not self.cluster.is_there:
             raise lost
         present = self.cluster.threads()
         resources = self.cluster.resources() if present.keys() - self.members.keys() else {}
@@ -227,7 +227,7 @@ class _Loop:
         self.listener(MachineLeft(worker.name, reason, sum(1 for _ in self._joined())))
 
     def _joined(self) -> Iterator[_Member]:
-        return (each for each in self.members.values() if each.name and not each.left_out)
+        return (worker for worker in self.members.values() if worker.name and not worker.left_out)
 
     def _begin(self, worker: _Member, steps: _Steps) -> None:
         worker.steps = steps
@@ -275,7 +275,7 @@ class _Loop:
         offered = yield _Task(member.prepare, self.asked)
         assert isinstance(offered, Offered)
         name = checked_offer(offered, worker.address).machine
-        if any(each.name == name for each in self._joined()):
+        if any(other.name == name for other in self._joined()):
             raise HostError(f"{name} has a worker already, at another address")
         if self.notes.machines and offered.image != self.notes.image:
             raise HostError(
@@ -292,7 +292,9 @@ class _Loop:
 
     def _give_work(self, began: float) -> None:
         now = time.monotonic()
-        awaited = {each.name for each in self._joined()} | {name for name, seen in self.seen_s.items() if now - seen < AWAY_S}
+        awaited = {worker.name for worker in self._joined()} | {
+            name for name, seen in self.seen_s.items() if now - seen < AWAY_S
+        }
         if now - began < AWAY_S:  # others may still come
             awaited |= {block.home for block in self.blocks.left.values() if block.home}
         for worker in self._joined():
@@ -307,7 +309,9 @@ class _Loop:
         """Raise NoMachine unless a machine has joined, or the loop waits for one that is away."""
         if any(self._joined()) or any(time.monotonic() - seen < AWAY_S for seen in self.seen_s.values()):
             return
-        reasons = [f"  {each.name or address}: {each.left_out}" for address, each in self.members.items() if each.left_out]
+        reasons = [
+            f"  {worker.name or address}: {worker.left_out}" for address, worker in self.members.items() if worker.left_out
+        ]
         raise NoMachine(
             "\n".join(["no machine of the fleet can make these runs:", *(reasons or ["  all workers are gone"])]),
             advice=f"on each machine, as root: dask worker SCHEDULER --nthreads 1 --resources {RESOURCE}=1; then repeat this",
@@ -362,10 +366,10 @@ class _Loop:
 
     def end(self) -> None:
         """Have machines give up runs that nobody waits for; if all runs are made, remove everything from the machines."""
-        if not self.cluster.there:
+        if not self.cluster.is_there:
             return
-        busy = [each.address for each in self.members.values() if each.busy]
-        idle = [each.address for each in self._joined() if not each.busy]
+        busy = [worker.address for worker in self.members.values() if worker.busy]
+        idle = [worker.address for worker in self._joined() if not worker.busy]
         with contextlib.suppress(Exception):
             if busy:
                 self.cluster.client.run(member.give_up, self.notes.id, workers=busy, on_error="ignore")
@@ -379,7 +383,9 @@ def _rate(folder: Folder, run: Run) -> float | None:
     if folder.status(run.id) != Status.COMPLETE:
         return None
     try:
-        found = workload.parse(run.workload.params, folder.runs / run.id / "artifacts").values
+        values = workload.parse(run.workload.params, folder.runs / run.id / "artifacts").values
     except UNREADABLE:
         return None
-    return next((each.value for each in found if (each.metric, each.host, each.direction) == (workload.rate, "", "")), None)
+    return next(
+        (value.value for value in values if (value.metric, value.host, value.direction) == (workload.rate, "", "")), None
+    )

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from twinbed.metrics.own import UNITS
 from twinbed.model.amount import amount
 from twinbed.model.json import Json, foreign
-from twinbed.model.run import Level, level_text
+from twinbed.model.run import level_text
 from twinbed.model.units import Switch
 
 if TYPE_CHECKING:

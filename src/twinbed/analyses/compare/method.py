@@ -44,7 +44,7 @@ class Compare(Analysis[CompareParams, Comparisons]):
         params = params or CompareParams()
         if params.by is None:
             chosen = compared_by(source)
-            by, says = chosen.by, chosen.about
+            by, says = chosen.by, chosen.reason
         else:
             by, says = params.by, "" if params.by == TESTBED else f"Levels of {params.by} are compared."
         source = held_against(source, by, params.reference)
