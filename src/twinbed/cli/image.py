@@ -157,10 +157,10 @@ def list_(form: str) -> None:
     if form == "json":
         print_json([{**_described(entry), "in_use": entry == used} for entry in built])
         return
-    for one in built:
-        mark = "*" if one == used else " "
-        more = f"  with {one.added}" if one.added else ""
-        say(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}{more}")
+    for listed in built:
+        mark = "*" if listed == used else " "
+        more = f"  with {listed.added}" if one.added else ""
+        say(f"{mark} {listed.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}{more}")
     if not built:
         say("There is no image yet. Build it: twinbed image build", err=True)
 

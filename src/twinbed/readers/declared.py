@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from twinbed.metrics.own import UNITS
 from twinbed.model.amount import amount
 from twinbed.model.json import Json, foreign
-from twinbed.model.run import level_text
+from twinbed.model.run import Level, level_text
 from twinbed.model.units import Switch
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ class CsvCell(BaseModel):
     row: dict[str, str | int | float | bool] | int | None = Field(
         None, examples=[{"test": "GET"}], description="cells of the row by column, or its number from 1; null: every row"
     )
-    separator: str = Field(
-        ",", pattern="^(.|\t|space)$", description="between cells: a character, or space for any white space"
-    )
+    separator: str = Field(",", pattern="^(.|\t|space)$", description="between cells: a character, or space for any white space")
 
 
 class Reading(BaseModel):
@@ -239,9 +237,7 @@ def _counts(lines: Sequence[str], pattern: str) -> Sequence[int]:
         counts: Sequence[int] = pc.count_substring_regex(_array(lines), pattern).to_pylist()
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(
-            f"{pattern!r} is no pattern of RE2, which has neither look-around nor back-references: {reason}"
-        ) from None
+        raise ValueError(f"{pattern!r} is no pattern of RE2, which has neither look-around nor back-references: {reason}") from None
     return counts
 
 
@@ -292,11 +288,7 @@ def _end(lines: Sequence[str], pattern: str, first: int = 0) -> str:
     for length in range(len(pattern) - 1, 0, -1):
         beginning = pattern[:length]
         try:
-            at = (
-                next((at for at, count in enumerate(_counts(some, beginning)) if count), None)
-                if groups(beginning) < 2
-                else None
-            )
+            at = next((at for at, count in enumerate(_counts(some, beginning)) if count), None) if groups(beginning) < 2 else None
         except ValueError:
             continue
         if at is not None and _matched(parts := _parts([some[at]], beginning)[0], some[at]) >= LEAST:

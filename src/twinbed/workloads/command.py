@@ -16,21 +16,13 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from twinbed.contracts import command
 from twinbed.contracts.command import Command
@@ -50,7 +42,7 @@ from twinbed.model.template import TemplateError, filled, given
 from twinbed.model.units import Duration, Size
 from twinbed.readers import container_image
 from twinbed.readers.clients import total
-from twinbed.readers.declared import Reading, Spot, decoded, groups, matcher, number_of
+from twinbed.readers.declared import Found, Reading, Spot, decoded, groups, matcher, number_of
 from twinbed.readers.single_requests import requests
 from twinbed.tree import NotPlain, Tree
 
@@ -120,9 +112,7 @@ class ReadyWhen(BaseModel):
     listening: int | None = Field(None, ge=1, le=65535, examples=[6379], description="port that it listens on")
     protocol: Literal["tcp", "udp"] = Field("tcp", description="protocol of the port")
     output: str | None = Field(None, max_length=500, examples=["ready to accept"], description="pattern in its output")
-    after: Duration | None = Field(
-        None, gt=0, le=600, examples=["2s"], description="time since its start, if nothing else shows it"
-    )
+    after: Duration | None = Field(None, gt=0, le=600, examples=["2s"], description="time since its start, if nothing else shows it")
 
     @field_validator("output")
     @classmethod
@@ -203,9 +193,7 @@ class Measured(Declaration, Reading):
     @classmethod
     def _is_a_text(cls, read: str) -> str:
         if not _TEXT.fullmatch(read):
-            raise ValueError(
-                f"{read!r} is no text of a program; allowed: client.stdout, client.stderr, client.file:NAME, server.stdout ..."
-            )
+            raise ValueError(f"{read!r} is no text of a program; allowed: client.stdout, client.stderr, client.file:NAME, server.stdout ...")
         return read
 
     @property
@@ -216,11 +204,7 @@ class Measured(Declaration, Reading):
     def artifact(self) -> str:
         """Return the name of the file with its text."""
         what = self.read.partition(".")[2]
-        return (
-            what.removeprefix("file:")
-            if what.startswith("file:")
-            else _output(self.role) + (".err" if what == "stderr" else "")
-        )
+        return what.removeprefix("file:") if what.startswith("file:") else _output(self.role) + (".err" if what == "stderr" else "")
 
     def as_declared(self, name: str) -> Metric:
         about = self.description or f"{name.replace('_', ' ')}, as {self.read} has it"
@@ -261,10 +245,7 @@ class CommandParams(WorkloadParams):
         None, description="the work of each client, such as {name: requests, value: '{requests}'}, or the name of a metric"
     )
     files: dict[str, Annotated[OwnFile, TextAlone("to")]] = Field(
-        {},
-        max_length=100,
-        examples=[{"client.py": "/opt/client.py"}],
-        description="own files, below the study's folder, and their paths on hosts",
+        {}, max_length=100, examples=[{"client.py": "/opt/client.py"}], description="own files, below the study's folder, and their paths on hosts"
     )
     packages: tuple[PackageName, ...] = Field(
         (),
@@ -353,9 +334,7 @@ class CommandParams(WorkloadParams):
     def _wrong_settings(self) -> Iterator[Fault]:
         for name, value in self.settings.items():
             if name in PLACES:
-                yield Fault(
-                    ("settings", name), f"{{{name}}} has a meaning of its own", f"a name other than {', '.join(PLACES)}"
-                )
+                yield Fault(("settings", name), f"{{{name}}} has a meaning of its own", f"a name other than {', '.join(PLACES)}")
             elif value is None:
                 yield Fault(("settings", name), "has no value", "a number, a text, on or off, or a quantity such as 64B")
         targets = [each.to for each in self.files.values()]
@@ -371,9 +350,7 @@ class CommandParams(WorkloadParams):
             yield Fault(("work",), f"{self.work.name} is no metric", allowed, nearest(self.work.name, self.metrics))
         elif self.work.value is not None:
             if self.work.name in self.metrics:
-                yield Fault(
-                    ("work", "name"), f"{self.work.name} is a metric too", "a value, or a metric of this name, not both"
-                )
+                yield Fault(("work", "name"), f"{self.work.name} is a metric too", "a value, or a metric of this name, not both")
             known = {name: value for name, value in self.settings.items()}
             wrong = list(_unfilled(("work", "value"), self.work.value, known))
             yield from wrong
@@ -447,7 +424,7 @@ def _own_file(folder: str, name: str, each: OwnFile) -> tuple[OwnFile, bytes]:
     """Return a file with its hash, and its content. Raises ValueError if it is not below the study's folder as it should be."""
     tree = Tree(Path(folder))
     try:
-        about = tree.about(name)
+        about = tree.status(name)
         content = tree.read(name, FILE_BYTES)
     except (OSError, TwinbedError) as error:
         reason = f"{error.strerror or error}" if isinstance(error, OSError | NotPlain) else str(error)
@@ -469,12 +446,7 @@ def workload_plan(params: CommandParams, pairs: Sequence[tuple[str, str, str]]) 
         raise ValueError("the contents of its files are not known here; run the study file")
     servers, clients, prepare, warm_up = list[Command](), list[Command](), list[Command](), list[Command]()
     for number, (client, server, address) in enumerate(pairs, start=1):
-        places: dict[str, Level] = {
-            "server": address,
-            "client": f"{{address:{client}}}",
-            "pair": number,
-            "artifacts": "{artifacts}",
-        }
+        places: dict[str, Level] = {"server": address, "client": f"{{address:{client}}}", "pair": number, "artifacts": "{artifacts}"}
         known = {**params.settings, **places}
         programs = [(server, "server", params.server), (client, "client", params.client)]
         for host, role, program in programs:
@@ -546,10 +518,7 @@ class CommandWorkload(Workload[CommandParams]):
         for each in params.metrics.values():
             kind = self.known_formats().get(each.format or "")
             if kind is not None and each.metric is None:
-                rate, work = (
-                    rate or (kind.rate if kind.rate in known else ""),
-                    work or (kind.work if kind.work in known else ""),
-                )
+                rate, work = rate or (kind.rate if kind.rate in known else ""), work or (kind.work if kind.work in known else "")
         if params.work and params.work.value is not None:
             about = f"{work.replace('_', ' ')} of all clients, as the study says"
             known[work] = Declaration(extensive=True, headline=False).declared(work, "1", about)
@@ -623,9 +592,7 @@ class CommandWorkload(Workload[CommandParams]):
                     found = self.read_format(each.format, tree.path / file, file)
                     own = _of_format(found, name, each, metrics)
                     numbers.update(own)
-                    evidence += [
-                        Evidence(host, key, number, metrics[key].unit, file, each.format) for key, number in own.items()
-                    ]
+                    evidence += [Evidence(host, key, number, metrics[key].unit, file, each.format) for key, number in own.items()]
                     if each.metric is None:
                         tables += [(key, table) for key, table in found.tables.items()]
                         rest = replace(rest, cautions=[*rest.cautions, *found.cautions])
