@@ -159,8 +159,9 @@ def list_(form: str) -> None:
         return
     for listed in built:
         mark = "*" if listed == used else " "
-        more = f"  with {listed.added}" if one.added else ""
-        say(f"{mark} {listed.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}{more}")
+        more = f"  with {listed.added}" if listed.added else ""
+        packages = f"{len(listed.packages)} packages"
+        say(f"{mark} {listed.digest}  kernel {listed.kernel_version}  {packages}  {listed.rootfs.parent}{more}")
     if not built:
         say("There is no image yet. Build it: twinbed image build", err=True)
 

@@ -83,7 +83,9 @@ class CsvCell(BaseModel):
     row: dict[str, str | int | float | bool] | int | None = Field(
         None, examples=[{"test": "GET"}], description="cells of the row by column, or its number from 1; null: every row"
     )
-    separator: str = Field(",", pattern="^(.|\t|space)$", description="between cells: a character, or space for any white space")
+    separator: str = Field(
+        ",", pattern="^(.|\t|space)$", description="between cells: a character, or space for any white space"
+    )
 
 
 class Reading(BaseModel):
@@ -237,7 +239,9 @@ def _counts(lines: Sequence[str], pattern: str) -> Sequence[int]:
         counts: Sequence[int] = pc.count_substring_regex(_array(lines), pattern).to_pylist()
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
-        raise ValueError(f"{pattern!r} is no pattern of RE2, which has neither look-around nor back-references: {reason}") from None
+        raise ValueError(
+            f"{pattern!r} is no pattern of RE2, which has neither look-around nor back-references: {reason}"
+        ) from None
     return counts
 
 
@@ -288,7 +292,11 @@ def _end(lines: Sequence[str], pattern: str, first: int = 0) -> str:
     for length in range(len(pattern) - 1, 0, -1):
         beginning = pattern[:length]
         try:
-            at = next((at for at, count in enumerate(_counts(some, beginning)) if count), None) if groups(beginning) < 2 else None
+            at = (
+                next((at for at, count in enumerate(_counts(some, beginning)) if count), None)
+                if groups(beginning) < 2
+                else None
+            )
         except ValueError:
             continue
         if at is not None and _matched(parts := _parts([some[at]], beginning)[0], some[at]) >= LEAST:
