@@ -98,7 +98,7 @@ def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
         for index, (setting, having) in enumerate(settings.items()):
             if index or named:
                 yield ""
-            yield from _wrapped("Of " + ", ".join(_with_sort(subject) for subject in having) + ":", "")
+            yield from _wrapped("In " + ", ".join(_with_sort(subject) for subject in having) + ":", "")
             yield from _setting(setting, every)
     elif name in metrics:
         yield from _metric(name)
@@ -205,7 +205,7 @@ def _factor(name: str, factors: Sequence[tuple[Subject, Declared]]) -> Iterator[
     for index, ((path, setting), having) in enumerate(alike.items()):
         if index:
             yield ""
-        yield from _wrapped("Of " + ", ".join(map(_with_sort, having)) + ":", "")
+        yield from _wrapped("In " + ", ".join(map(_with_sort, having)) + ":", "")
         yield from _wrapped(setting.about, "    ")
         yield from _wrapped(f"levels: {setting.allowed()}", "    ", "      ")
         levels = [*([setting.default] if setting.default else []), *map(written, setting.examples)]

@@ -59,7 +59,7 @@ def _added(packages: tuple[str, ...], source: str | None) -> Added:
 @_CONTAINER_IMAGE
 @_FORMAT
 def build(force: bool, kernel: str | None, packages: tuple[str, ...], container_image: str | None, form: str) -> None:
-    """Build the image from Debian packages, unless it is there.
+    """Build the image from Debian packages, unless it exists.
 
     \b
     Examples:
@@ -70,7 +70,8 @@ def build(force: bool, kernel: str | None, packages: tuple[str, ...], container_
       twinbed image build --image oci-archive:app.tar          for a workload with this `image:`
 
     Progress goes to standard error. With --kernel, the image is built in addition to the default one, for testbeds whose
-    guests run that kernel (kernel: PACKAGE). What a workload adds is a layer on the image; `twinbed run` builds it too.
+    guests run that kernel (kernel: PACKAGE). The packages that a workload adds are a layer on the image; `twinbed run` builds
+    it too.
     """
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
     built = images.build(force=force, say=partial(say, err=True), spec=spec, added=_added(packages, container_image))

@@ -99,9 +99,9 @@ class Deciding:
             self._say(interim_sentence(analysis))
         return not analysis.ended
 
-    def next_look(self, blocks: int) -> int:
+    def next_interim(self, blocks: int) -> int:
         """Return after how many blocks the next interim analysis is planned; all blocks without one."""
-        return next((look for look in self._scheduled if look > blocks), self._study.replicates)
+        return next((planned for planned in self._scheduled if planned > blocks), self._study.replicates)
 
     def _missing(self, block: int) -> bool:
         return any(self._folder.status(run) is None for run in self._blocks[block])

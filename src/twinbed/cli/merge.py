@@ -50,9 +50,9 @@ def command(
 ) -> int:
     """Put several RESULTS, run or imported, together into one results folder.
 
-    So a physical testbed measured years ago can be compared with a virtual one of today. RESULTS are not changed; their
-    artifacts are linked. The same command again brings the folder up to date. A factor that some RESULTS do not name is taken
-    from their settings. Comparisons get a caution where RESULTS differ in anything else (duration, kernel, versions);
+    For example, a physical testbed measured years ago can be compared with a virtual one of today. RESULTS are not changed;
+    their artifacts are linked. The same command again brings the folder up to date. A factor that some RESULTS do not name is
+    taken from their settings. Comparisons get a caution where RESULTS differ in anything else (duration, kernel, versions);
     `twinbed passport` shows all differences.
 
     \b

@@ -73,7 +73,7 @@ def show(name: str, style: str) -> None:
       twinbed published show LDRD-3.4
       twinbed published show ONL-3 --format csv > loss.csv
 
-    TABLE is such as ICNC-III, icnc-3 or ONL-5. Each number has its labels, its kind, its unit and its printed digits.
+    TABLE is a name such as ICNC-III, icnc-3 or ONL-5. Each number has its labels, its kind, its unit and its printed digits.
     """
     library = _library()
     table = library.table(name)

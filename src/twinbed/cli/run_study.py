@@ -106,7 +106,7 @@ def run_study(
                     only=only,
                     keep_going=keep_going,
                     retry_failed=retry_failed,
-                    looks=deciding,
+                    interim=deciding,
                     on_made=on_made,
                 )
             else:

@@ -21,7 +21,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.executor.cluster import ANSWER_S, Cluster
 from twinbed.fleet import member
 from twinbed.fleet.arrival import batches, checked, checked_offer, hold_to, link_check, pieces_of, write
-from twinbed.fleet.blocks import Block, Blocks, Looks, Progress
+from twinbed.fleet.blocks import Block, Blocks, Interim, Progress
 from twinbed.fleet.peers import Peers
 from twinbed.fleet.words import Asked, Fetched, Made, Offered, Ordered, Wanted
 from twinbed.hosts.error import HostError
@@ -112,12 +112,12 @@ def carry_out(
     only: Sequence[str] = (),
     keep_going: bool = True,
     retry_failed: bool = False,
-    looks: Looks | None = None,
+    interim: Interim | None = None,
     on_made: Callable[[str], None] = lambda run: None,
 ) -> Ending:
     """Make the missing runs on the cluster's machines, into ``folder``, which the caller has locked.
 
-    ``ask`` makes the first question to machines from the results' identity and the runs. ``looks``: the interim analyses of a
+    ``ask`` makes the first question to machines from the results' identity and the runs. ``interim``: the interim analyses of a
     study that ends as soon as it is decided. No block after the next interim analysis starts before it, so that the decision,
     and its number of blocks, are as on one machine. Other options are as for ``lab.study``.
 
@@ -129,7 +129,7 @@ def carry_out(
     to_do = due(wanted, states, retry_failed)
     listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
     blocks = Blocks.of(wanted, folder, states, retry_failed)
-    progress = Progress(blocks, study.replicates, looks, lambda reach: write_study(folder, study, _before(runs, reach)))
+    progress = Progress(blocks, study.replicates, interim, lambda reach: write_study(folder, study, _before(runs, reach)))
     progress.go_on()
     made = 0
     if not progress.ended:

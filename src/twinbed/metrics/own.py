@@ -13,7 +13,7 @@ NAME = "^[a-z][a-z0-9_]*$"
 
 
 class Declaration(BaseModel):
-    """What a metric is, without its name."""
+    """A metric without its name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -93,7 +93,7 @@ def is_amount(tables: Tables, factor: str, levels: Sequence[Level]) -> bool:
     return is_ordered(levels) and not own
 
 
-def held_against(tables: Tables, by: str, reference: str | None = None) -> Tables:
+def compared_with(tables: Tables, by: str, reference: str | None = None) -> Tables:
     """Return the tables as a comparison: testbeds with one of them, or the levels of another factor in the place of testbeds.
     ``reference`` None takes the study's testbed, or the first level. Raises TwinbedError for an unknown name."""
     if by == TESTBED:

@@ -174,10 +174,10 @@ _ENDS = {
 }
 
 
-def interim_sentence(look: InterimAnalysis) -> str:
-    """``Interim analysis 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
+def interim_sentence(interim: InterimAnalysis) -> str:
+    """Return such as ``Interim analysis 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; ...``."""
     return (
-        f"Interim analysis {look.number} of {look.planned}, after {look.blocks} blocks: "
-        f"{look.decided} of {look.decided + look.open} headline verdicts; "
-        f"alpha spent {look.spent:.2g} of {look.alpha:g}; {_ENDS[look.ended]}."
+        f"Interim analysis {interim.number} of {interim.planned}, after {interim.blocks} blocks: "
+        f"{interim.decided} of {interim.decided + interim.open} headline verdicts; "
+        f"alpha spent {interim.spent:.2g} of {interim.alpha:g}; {_ENDS[interim.ended]}."
     )

@@ -40,10 +40,10 @@ def pack(
     elif not raw:
         texts[FROZEN] = json.dumps({"format": FORMAT, "twinbed": version}) + "\n"
     files = list(members(store.tree, raw=raw))
-    beside, partial = Tree(file.parent), f".{file.name}.partial"
+    parent, partial = Tree(file.parent), f".{file.name}.partial"
     try:
         with (
-            beside.create(partial) as sink,
+            parent.create(partial) as sink,
             zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
         ):
             packed = [_add(archive, name, (visible(text).encode(),)) for name, text in sorted(texts.items())]
@@ -61,9 +61,9 @@ def pack(
                 f"{file} would hold {size:,} bytes, but at most {most:,} are unpacked: the results compress too well",
                 advice="look for large files of zeros among the artifacts, or archive with --no-raw",
             )
-        beside.rename(partial, file.name)
+        parent.rename(partial, file.name)
     finally:
-        beside.remove(partial)
+        parent.remove(partial)
     return len(packed) + 1
 
 

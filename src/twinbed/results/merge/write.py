@@ -23,10 +23,10 @@ def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | No
     of an earlier merge is replaced; any other is refused."""
     _may_be_made(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside, making = Tree(folder.parent), f".{folder.name}.new"
+    parent, making = Tree(folder.parent), f".{folder.name}.new"
     try:
-        beside.remove(making)
-        beside.make(making)
+        parent.remove(making)
+        parent.make(making)
         new = Tree(folder.parent / making)
         new.make("links")
         for number, (source, old, record) in enumerate(made.runs, start=1):
@@ -38,15 +38,15 @@ def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | No
         for source in {source.name: source for source, *_ in made.runs}.values():
             _links(source, new)
         new.write("study.json", json.dumps(made.study, indent=1) + "\n")
-        beside.remove(folder.name)
-        beside.rename(making, folder.name)
+        parent.remove(folder.name)
+        parent.rename(making, folder.name)
     except OSError as error:
         # Of a copy that fails, the first name is the source's, which may be a folder that an archive was unpacked to.
         where = error.filename2 or error.filename or folder
         raise TwinbedError(f"{where}: {error.strerror}", advice="name another folder with -o") from error
     finally:
         with contextlib.suppress(OSError):
-            beside.remove(making)
+            parent.remove(making)
 
 
 def _may_be_made(folder: Path) -> None:
