@@ -75,12 +75,12 @@ class Tree:
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
         """Return the bytes of a plain file. Raises as ``open``, and NotPlain where there are more than ``most``."""
-        file, about = self._opened(name, os.O_RDONLY)
+        file, status = self._opened(name, os.O_RDONLY)
         try:
-            content = b"" if about.st_size > most else _content(file, about.st_size, most)
+            content = b"" if status.st_size > most else _content(file, status.st_size, most)
         finally:
             os.close(file)
-        if about.st_size > most or len(content) > most:
+        if status.st_size > most or len(content) > most:
             raise NotPlain(self.path / name, f"has more than {most:,} bytes", "look at what it is before you use it")
         return content
 
@@ -103,8 +103,8 @@ class Tree:
                     file.flush()
                     if sync:
                         os.fsync(file.fileno())
-                    there = _about(folder, partial)
-                    if there is None or not os.path.samestat(there, os.fstat(file.fileno())):
+                    present = _status(folder, partial)
+                    if present is None or not os.path.samestat(present, os.fstat(file.fileno())):
                         raise FileExistsError(errno.EEXIST, "another process writes it")
                     os.rename(partial, leaf, src_dir_fd=folder, dst_dir_fd=folder)
                 except FileExistsError:
@@ -125,20 +125,20 @@ class Tree:
         """Open a plain file for locking, and return the descriptor; make it where it is not there. Raises as ``append``."""
         return self._own(name, os.O_RDWR)
 
-    def about(self, name: str) -> os.stat_result | None:
+    def status(self, name: str) -> os.stat_result | None:
         """Return the ``stat`` of a name, following no link; None where there is none."""
         if not name:
             with self._folder("") as folder:
                 return os.fstat(folder)
         try:
             with self._at(name) as (folder, leaf), _named(self.path / name):
-                return _about(folder, leaf)
+                return _status(folder, leaf)
         except FileNotFoundError:
             return None
 
     def kind(self, name: str) -> Kind | None:
         """Return the kind of a name; None where it does not exist. Raises NotPlain where something above it is not a folder."""
-        status = self.about(name)
+        status = self.status(name)
         return None if status is None else kind_of(status.st_mode)
 
     def entries(self, name: str = "") -> dict[str, Kind]:
@@ -153,19 +153,19 @@ class Tree:
         """Yield all plain files below a folder, in order: each one's path from that folder on, and its ``stat``.
 
         Raises NotPlain for anything but files and folders, and FileNotFoundError where there is no such folder."""
-        for path, about in self.all_below(name):
-            if not stat.S_ISREG(about.st_mode):
-                raise self._not(f"{name}/{path}" if name else path, kind_of(about.st_mode), "file or folder")
-            yield path, about
+        for path, status in self.all_below(name):
+            if not stat.S_ISREG(status.st_mode):
+                raise self._not(f"{name}/{path}" if name else path, kind_of(status.st_mode), "file or folder")
+            yield path, status
 
     def all_below(self, name: str = "", *, folders: bool = False) -> Iterator[tuple[str, os.stat_result]]:
         """Yield everything below a folder, in order, following no link: each path from there on, and its ``stat``.
 
         Folders are left out unless asked for; then each comes before its content."""
         with self._listed(name) as folder:
-            for path, about in self._below(folder, self.path / name, "", MOST_DEPTH):
-                if folders or not stat.S_ISDIR(about.st_mode):
-                    yield path, about
+            for path, status in self._below(folder, self.path / name, "", MOST_DEPTH):
+                if folders or not stat.S_ISDIR(status.st_mode):
+                    yield path, status
 
     def make(self, name: str, mode: int = 0o777) -> None:
         """Make a folder and those above it, below the root; an existing folder does not change."""
@@ -273,25 +273,25 @@ class Tree:
             raise
         finally:
             os.close(folder)
-        about = os.fstat(file)
+        status = os.fstat(file)
         try:
-            self._must_be_plain(about.st_mode, name)  # another file may have replaced it in between
+            self._must_be_plain(status.st_mode, name)  # another file may have replaced it in between
         except NotPlain:
             os.close(file)
             raise
-        return file, about
+        return file, status
 
     def _own(self, name: str, flags: int) -> int:
         with self._at(name) as (folder, leaf):
             with _named(self.path / name), contextlib.suppress(FileExistsError):
                 return os.open(leaf, flags | os.O_CREAT | os.O_EXCL | _PLAIN, 0o666, dir_fd=folder)
             owner = os.fstat(folder).st_uid
-        file, about = self._opened(name, flags)
+        file, status = self._opened(name, flags)
         fault = ""
-        if about.st_nlink > 1:
+        if status.st_nlink > 1:
             fault = "has other names elsewhere (hard links), which would change too"
-        elif about.st_uid not in (os.geteuid(), owner):
-            fault = f"belongs to user {about.st_uid}, who owns neither this folder nor this process"
+        elif status.st_uid not in (os.geteuid(), owner):
+            fault = f"belongs to user {status.st_uid}, who owns neither this folder nor this process"
         if fault:
             os.close(file)
             raise NotPlain(
@@ -301,7 +301,7 @@ class Tree:
 
     def _created(self, folder: int, leaf: str, name: str, mode: int) -> BinaryIO:
         """Create a new file, in place of a file or link of that name."""
-        status = _about(folder, leaf)
+        status = _status(folder, leaf)
         if status is not None and stat.S_ISDIR(status.st_mode):
             raise self._not(name, "folder", "file")
         if status is not None:
@@ -321,9 +321,9 @@ class Tree:
             names = sorted(entry.name for entry in listing)
         for name in names:
             with _named(path / at / name):
-                about = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            yield at + name, about
-            if not stat.S_ISDIR(about.st_mode):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            yield at + name, status
+            if not stat.S_ISDIR(status.st_mode):
                 continue
             if not depth:
                 raise NotPlain(path / at / name, f"is a folder within {MOST_DEPTH} others")
@@ -347,11 +347,11 @@ def remove_whole(folder: int, name: str) -> None:
         inner = os.open(last, os.O_RDONLY | os.O_DIRECTORY | _PLAIN, dir_fd=folder)
         try:
             while names := _some_names(inner):
-                for each in names:
-                    if _unlinked_or_folder(inner, each):
+                for inner_name in names:
+                    if _unlinked_or_folder(inner, inner_name):
                         pending.append(f".removed-{token}-{moved}")
                         moved += 1
-                        os.rename(each, pending[-1], src_dir_fd=inner, dst_dir_fd=folder)
+                        os.rename(inner_name, pending[-1], src_dir_fd=inner, dst_dir_fd=folder)
         finally:
             os.close(inner)
         os.rmdir(last, dir_fd=folder)
@@ -362,9 +362,9 @@ def _unlinked_or_folder(folder: int, name: str) -> bool:
     it."""
     held = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        about = os.fstat(held)
-        if stat.S_ISDIR(about.st_mode):
-            if about.st_uid == os.geteuid() and about.st_mode & 0o700 != 0o700:
+        status = os.fstat(held)
+        if stat.S_ISDIR(status.st_mode):
+            if status.st_uid == os.geteuid() and status.st_mode & 0o700 != 0o700:
                 os.chmod(f"/proc/self/fd/{held}", 0o700)  # noqa: PTH101 -- by descriptor
             return True
     finally:
@@ -394,7 +394,7 @@ def _content(file: int, size: int, most: int) -> bytes:
     return content
 
 
-def _about(folder: int, leaf: str) -> os.stat_result | None:
+def _status(folder: int, leaf: str) -> os.stat_result | None:
     try:
         return os.stat(leaf, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

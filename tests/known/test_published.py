@@ -40,7 +40,7 @@ def changed(change: Callable[[Cell], str | None], found: Library = SEEDS) -> Lib
 
 def digits(table: str, printed: str, **wanted: str) -> Callable[[Cell], str | None]:
     """A change of the one cell of ``table`` that has these labels and this kind."""
-    target = SEEDS.tables[table].one(**wanted)
+    target = SEEDS.tables[table].cell(**wanted)
     return lambda cell: printed if cell == target else None
 
 
@@ -198,7 +198,7 @@ def test_the_cap_ended_as_many_runs_as_the_printed_interval_says() -> None:
     """Of 10 runs 6476 +- 707 are 6476 and 1141 (sd): scipy's normal distribution has 79 % above 5,556."""
     said = {(each.table, each.cell): each.follows for each in audit(SEEDS) if each.rule == "request cap"}
     table = SEEDS.tables["ICNC-I"]
-    half = table.one(testbed="e1000", payload="500B", kind="interval half-width")
+    half = table.cell(testbed="e1000", payload="500B", kind="interval half-width")
     share = stats.norm.sf(500_000 / 90, 6476, float(half.number) / 1.959964 * math.sqrt(10))
     assert f"about {100 * share:.0f} % of the runs" in said["ICNC-I", "1Gbps 500B e1000 mean"]
     assert round(100 * share) == 79
@@ -221,7 +221,8 @@ def test_the_half_width_makes_three_steps_significant() -> None:
 def test_the_fairness_values_stand_in_other_rows() -> None:
     found = {finding.cell.partition(":")[0]: finding for finding in audit(SEEDS) if finding.table == "ONL-2"}
     owners = {
-        cell: finding.changes.removeprefix("it is what follows for ").partition(":")[0] for cell, finding in found.items()
+        cell: finding.changes.removeprefix("it is the value that follows for ").partition(":")[0]
+        for cell, finding in found.items()
     }
     assert owners == {
         "flows=10 seconds=10 Reno": "flows=10 seconds=10 CUBIC",
@@ -252,7 +253,7 @@ def test_the_chain_of_figure_1() -> None:
 def test_the_drop_is_printed_with_its_arithmetic() -> None:
     [finding, _] = [finding for finding in audit(SEEDS) if finding.rule == "claim" and finding.cell == "V-A1"]
     assert finding.arithmetic == "ICNC-II 10Gbps 16MB physical: 60.1 -> 50.0, -16.8 %"
-    assert finding.changes == "it holds of all 4 cases with -16.8 % for -13 %"
+    assert finding.changes == "it holds for all 4 cases with -16.8 % for -13 %"
 
 
 def test_the_displayed_equation_says_what_follows_and_what_may_explain_it() -> None:

@@ -191,15 +191,15 @@ def test_no_label_is_missing_and_no_cell_is_twice() -> None:
 
 def test_precision_is_as_printed() -> None:
     tables = library().tables
-    mean = tables["2019-3"].one(payload="500B", testbed="virtio", kind="mean")
+    mean = tables["2019-3"].cell(payload="500B", testbed="virtio", kind="mean")
     assert (mean.printed, mean.value, mean.decimals, mean.significant_digits) == ("5.00", 5, 2, 3)
     assert (mean.range.low, mean.range.high) == (Fraction("4.995"), Fraction("5.005"))
-    count = tables["LDRD-3.4"].one(term="Observations")
+    count = tables["LDRD-3.4"].cell(term="Observations")
     assert (count.value, count.decimals, count.range.low) == (80286, 0, 80286)
-    power = tables["ICNC-IX"].one(testbed="virtio", skip="1M")
+    power = tables["ICNC-IX"].cell(testbed="virtio", skip="1M")
     assert (power.printed, power.value) == ("E-28214", -28214)
-    assert tables["ICNC-F1"].one(**{"from": "open", "to": "error"}).value == Fraction(1, 100)
-    loss = tables["ONL-3"].one(replication="1", receivers="7")
+    assert tables["ICNC-F1"].cell(**{"from": "open", "to": "error"}).value == Fraction(1, 100)
+    loss = tables["ONL-3"].cell(replication="1", receivers="7")
     assert (loss.printed, loss.decimals, loss.range.high) == ("22", 3, Fraction("22.0005"))
     mark = tables["LDRD-3.1"].where(testbed="virtio", setting="hyperthreading", level="off")
     assert [cell.printed for cell in mark] == ["✗", "✓"] and all(cell.value is None for cell in mark)

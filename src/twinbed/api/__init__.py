@@ -102,9 +102,9 @@ class Results:
         """Return the names of the varied factors, in the order of the study, without the testbed."""
         from twinbed.model.columns import Records
 
-        there = dict.fromkeys(name for levels in Records.of(self._store.records).levels.distinct() for name in levels)
-        names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *there])
-        return tuple(name for name in names if name in there and name != "testbed")
+        present = dict.fromkeys(name for levels in Records.of(self._store.records).levels.distinct() for name in levels)
+        names = dict.fromkeys([*(self._store.outline.data.get("factors") or ()), *present])
+        return tuple(name for name in names if name in present and name != "testbed")
 
     def column_of(self, factor: str) -> str:
         """Return the column that has a factor's levels, the same in all tables. It is the factor's name, or ``factor:NAME`` if
@@ -147,7 +147,7 @@ class Results:
         values = self.table("metrics")
         known: list[str] = sorted(values["metric"].unique().to_pylist())
         if unknown := [name for name in names if name not in known]:
-            raise TwinbedError(_no_metric(unknown[0], known), advice=f"metrics() has all {len(known)}")
+            raise TwinbedError(_no_metric(unknown[0], known), advice=f"metrics() lists all {len(known)}")
         return values.filter(pc.is_in(values["metric"], pa.array(names, pa.string()))) if names else values
 
     def flows(self) -> pa.Table:
@@ -179,10 +179,12 @@ class Results:
 
         analysis = registry.analysis("compare")
         asked = analysis.params(by=by, reference=reference, margin=margin, confidence=confidence, sessions=sessions)
-        found = analysis.run(self._store, asked)
+        outcome = analysis.run(self._store, asked)
         if headlines:
-            found = replace(found, comparisons=tuple(each for each in found.comparisons if each.headline))
-        return self._result(analysis, found, self._store)
+            outcome = replace(
+                outcome, comparisons=tuple(comparison for comparison in outcome.comparisons if comparison.headline)
+            )
+        return self._result(analysis, outcome, self._store)
 
     def analyse(self, name: str, reference: str | None = None, **settings: object) -> Result:
         """Return the result of ``twinbed NAME`` or ``twinbed analyse NAME``: ``anova``, ``explain``, ``tails`` ...
@@ -210,8 +212,8 @@ class Results:
             ) from error
         return self._result(analysis, analysis.run(store, params), store)
 
-    def _result(self, analysis: AnyAnalysis, found: Reported, store: Store) -> Result:
-        return Result(analysis, found, store, {f"factor:{factor}": self.column_of(factor) for factor in self.factors})
+    def _result(self, analysis: AnyAnalysis, outcome: Reported, store: Store) -> Result:
+        return Result(analysis, outcome, store, {f"factor:{factor}": self.column_of(factor) for factor in self.factors})
 
     def advise(
         self,
@@ -233,7 +235,7 @@ class Results:
         from twinbed.report.advice.rows import rows
         from twinbed.report.advice.study import Settings
 
-        stores = [with_reference(each._store, reference) for each in (self, *others)]
+        stores = [with_reference(results._store, reference) for results in (self, *others)]
         return pa.Table.from_pylist(rows(advise(stores, Settings(margin, error, everything, reference))))
 
     def _with_levels(self, table: pa.Table) -> pa.Table:
@@ -261,7 +263,7 @@ def _no_metric(name: str, known: Collection[str]) -> str:
     from twinbed import registry
     from twinbed.model.near import did_you_mean, nearest
 
-    near = nearest(name, known, {each: metric.also for each, (metric, _) in registry.every_metric().items()})
+    near = nearest(name, known, {key: metric.also for key, (metric, _) in registry.every_metric().items()})
     return f"there is no metric {name!r}" + (f"; {did_you_mean(near)}" if near else "")
 
 

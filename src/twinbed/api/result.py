@@ -38,8 +38,8 @@ class Result:
     factors to their columns in the tables of the results.
     """
 
-    def __init__(self, analysis: AnyAnalysis, found: Reported, source: Tables, columns: Mapping[str, str]) -> None:
-        self._analysis, self._found, self._source, self._columns = analysis, found, source, columns
+    def __init__(self, analysis: AnyAnalysis, outcome: Reported, source: Tables, columns: Mapping[str, str]) -> None:
+        self._analysis, self._found, self._source, self._columns = analysis, outcome, source, columns
         self.name = analysis.name
 
     @property
@@ -99,7 +99,7 @@ class Result:
 
         noted = [f"! {text}" for text in self._notes[:MOST_NOTES]]
         if (rest := len(self._notes) - MOST_NOTES) > 0:
-            noted.append(f"! ... and {rest} more: cautions and left_out have all")
+            noted.append(f"! ... and {rest} more: cautions and left_out list them all")
         return "\n".join(
             [
                 f"{self.name} of {self._source.outline.name}",
@@ -114,10 +114,10 @@ class Result:
         from twinbed.render.parts import as_html
         from twinbed.render.sections import parts
 
-        said = as_html([*parts(self._section)])
+        body = as_html([*parts(self._section)])
         count = len(self._notes)
         noted = html("<details><summary>{} to note</summary>{}</details>", count, notes(self._notes)) if count else ""
-        return str(html("<div>{}{}<p>Tables: {}</p></div>", said, noted, self._counted))
+        return str(html("<div>{}{}<p>Tables: {}</p></div>", body, noted, self._counted))
 
     @property
     def _counted(self) -> str:

@@ -189,15 +189,15 @@ def read(params: TrafficParams, artifacts: Path) -> Extracted:
         rates = {file.parent.name: _requests_per_second(file) for file in artifacts_named(artifacts, HTTP_REPORT)}
         values += _values(HTTP, rates, total)
     if params.tcp:
-        values += _values(TCP, {host: each.goodput for host, each in _received(artifacts, TCP_REPORT).items()}, total)
+        values += _values(TCP, {host: report.goodput for host, report in _received(artifacts, TCP_REPORT).items()}, total)
     if params.udp:
         received = _received(artifacts, UDP_REPORT)
         together = Received(
-            datagrams=sum(each.datagrams for each in received.values()), lost=sum(e.lost for e in received.values())
+            datagrams=sum(load.datagrams for load in received.values()), lost=sum(e.lost for e in received.values())
         )
-        losses = {host: each.loss for host, each in received.items()}
-        values += _values(UDP, {host: each.goodput for host, each in received.items()}, total)
-        values += _values(LOSS, losses, lambda each: None if None in each else together.loss)
+        losses = {host: load.loss for host, load in received.items()}
+        values += _values(UDP, {host: load.goodput for host, load in received.items()}, total)
+        values += _values(LOSS, losses, lambda parts: None if None in parts else together.loss)
     return Extracted(values)
 
 

@@ -66,10 +66,10 @@ def completed(own: click.Command, analysis: AnyAnalysis) -> click.Command:
     def with_settings(*arguments: object, **given: Any) -> object:
         return run(*arguments, params=settings(analysis.params, {name: given.pop(name) for name in names}), **given)
 
-    arguments = [each for each in own.params if isinstance(each, click.Argument)]
-    others = [each for each in own.params if each not in arguments]
-    taken = {each.name for each in others}
-    derived = [each for each in options(analysis) if each.name not in taken]
+    arguments = [param for param in own.params if isinstance(param, click.Argument)]
+    others = [param for param in own.params if param not in arguments]
+    taken = {param.name for param in others}
+    derived = [param for param in options(analysis) if param.name not in taken]
     text = inspect.getdoc(type(analysis))
     params = [*arguments, *derived, *others]
     return click.Command(own.name, callback=with_settings, params=params, help=text, epilog=analysis.epilog)
@@ -104,13 +104,13 @@ def option(name: str, field: FieldInfo) -> click.Option:
     default = None if field.is_required() or field.default in (None, (), {}) else field.get_default()
     shown = default is not None
     if kind is bool:
-        no = next((each.name for each in notes if isinstance(each, Otherwise)), f"no-{words[0][2:]}")
+        no = next((note.name for note in notes if isinstance(note, Otherwise)), f"no-{words[0][2:]}")
         return click.Option([f"{words[0]}/--{no}", name], default=default, help=text, show_default=shown)
     metavar: str | None = "NAME"
     parse: click.ParamType[Any] = click.STRING
     if get_origin(kind) is Literal:
         metavar, parse = None, click.Choice([str(value) for value in get_args(kind)])
-    elif quantity := next((each for each in notes if isinstance(each, Quantity)), None):
+    elif quantity := next((note for note in notes if isinstance(note, Quantity)), None):
         metavar = quantity.name.upper()
     elif kind in (int, float):
         metavar, parse = None if several else "VALUE", _range(kind, notes)
@@ -130,7 +130,7 @@ def _kind(field: FieldInfo) -> tuple[Any, bool, Sequence[object]]:
     """Return the type without None, whether there may be several, and what is noted of it."""
     kind, several, notes = field.annotation, False, list(field.metadata)
     while True:
-        inner = [each for each in get_args(kind) if each not in (type(None), Ellipsis)]
+        inner = [member for member in get_args(kind) if member not in (type(None), Ellipsis)]
         if get_origin(kind) in (tuple, Mapping):
             several = True
         elif get_origin(kind) is Annotated:
@@ -141,8 +141,8 @@ def _kind(field: FieldInfo) -> tuple[Any, bool, Sequence[object]]:
 
 
 def _range(kind: type, notes: Sequence[object]) -> click.ParamType[Any]:
-    low = next((each for each in notes if isinstance(each, Gt | Ge)), None)
-    high = next((each for each in notes if isinstance(each, Lt | Le)), None)
+    low = next((note for note in notes if isinstance(note, Gt | Ge)), None)
+    high = next((note for note in notes if isinstance(note, Lt | Le)), None)
     least = low.gt if isinstance(low, Gt) else low.ge if low else None
     most = high.lt if isinstance(high, Lt) else high.le if high else None
     if least is None and most is None:

@@ -46,7 +46,7 @@ def command(
     from twinbed.cli.on import executor
     from twinbed.model.error import TwinbedError
     from twinbed.report.styles import rendered
-    from twinbed.results.archive.crate import About
+    from twinbed.results.archive.crate import Authorship
     from twinbed.results.archive.pack import pack
 
     if licence and not re.fullmatch(r"[A-Za-z0-9.+-]+|https?://\S+", licence):
@@ -71,9 +71,11 @@ def command(
     current = store.as_it_stands()
     page = rendered("html", current, registry.analysis("compare").run_on(executor(), current))
     file = output or results.resolve().with_name(f"{results.resolve().name}.zip")
-    about = About(authors, licence, title)
+    authorship = Authorship(authors, licence, title)
     try:
-        files = pack(store, facts, page, file, raw=raw, about=about, version=twinbed.__version__, on_progress=progress)
+        files = pack(
+            store, facts, page, file, raw=raw, authorship=authorship, version=twinbed.__version__, on_progress=progress
+        )
     except OSError as error:
         raise TwinbedError(f"{file} cannot be written: {error.strerror}", advice="choose another with -o") from error
     tell({"written": [str(file)], "files": files, "bytes": file.stat().st_size})

@@ -93,8 +93,8 @@ def options(styles: list[str]) -> Callable[[Callable[Arguments, Code]], Callable
     )
 
     def add(command: Callable[Arguments, Code]) -> Callable[Arguments, Code]:
-        for each in reversed(added):
-            command = each(command)
+        for decorate in reversed(added):
+            command = decorate(command)
         return command
 
     return add

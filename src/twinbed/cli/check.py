@@ -119,7 +119,7 @@ def _lines(checks: Sequence[Check], width: int, *, summary: bool = True) -> Iter
         for check, following in zip(of_group, [*of_group[1:], None], strict=True):
             # A remedy of several checks in a row is printed below the last.
             again = following is not None and (following.works, following.mend) == (check.works, check.mend)
-            first = next(each for each in of_group if each.found == check.found)
+            first = next(other for other in of_group if other.found == check.found)
             repeated = first is not check and len(check.found) > _SHORT
             found_text = f"same as {first.what}" if repeated else textwrap.shorten(check.found, _LONG, placeholder=" ...")
             yield from _check(check, names, width, found_text, "" if again else check.mend)

@@ -16,7 +16,7 @@ from pathlib import Path
 import twinbed
 from twinbed.model.error import TwinbedError
 from twinbed.model.interim import FILE as INTERIM_FILE
-from twinbed.model.json import WRONG, document, each, optional, parsed, text, value_of
+from twinbed.model.json import WRONG, document, optional, parsed, text, tuple_of, value_of
 from twinbed.observations.predictable import FOLDER as CALIBRATIONS
 from twinbed.results.store import FROZEN
 from twinbed.terminal import as_json
@@ -42,7 +42,7 @@ class Conclusion:
         try:
             data = document(parsed(Tree(results).read(FILE)))
             page = value_of(data, "page", optional(text))
-            return cls(value_of(data, "made_of", text), value_of(data, "verdict", each(text)), page)
+            return cls(value_of(data, "made_of", text), value_of(data, "verdict", tuple_of(text)), page)
         except (OSError, *WRONG):
             return None
 
@@ -86,16 +86,16 @@ def _program(package: Path) -> bytes:
 def page_of(file: Path) -> str | None:
     """Return the size and the time of change of a page, which show later changes; None for a missing page."""
     try:
-        about = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return f"{about.st_size} {about.st_mtime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _sources(package: Path) -> Iterator[Path]:
     """Yield this program's files: modules, the compiled core, and data."""
     for folder, subfolders, names in os.walk(package):
-        subfolders[:] = [each for each in subfolders if each != "__pycache__"]
+        subfolders[:] = [subfolder for subfolder in subfolders if subfolder != "__pycache__"]
         yield from (file for name in names if (file := Path(folder, name)).is_file())
 
 
@@ -103,6 +103,6 @@ def _files(results: Tree, folder: str) -> Iterator[str]:
     """Yield a line for each file: name, size and time of change. Names with a dot first are unfinished runs."""
     if results.kind(folder) is None:
         return
-    for name, about in results.all_below(folder):
+    for name, status in results.all_below(folder):
         if not name.startswith(".") and "/." not in name:
-            yield f"{folder}/{name}\0{about.st_size}\0{about.st_mtime_ns}"
+            yield f"{folder}/{name}\0{status.st_size}\0{status.st_mtime_ns}"

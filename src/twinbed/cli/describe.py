@@ -60,7 +60,7 @@ def command(names: tuple[str, ...]) -> None:
 def _contents(every: Sequence[Subject]) -> Iterator[str]:
     for sort, title in TITLES.items():
         yield f"{title}:"
-        yield from _listed({each.name: each.about for each in every if each.sort == sort})
+        yield from _listed({subject.name: subject.about for subject in every if subject.sort == sort})
         yield ""
     yield "More:"
     yield from _listed(
@@ -82,33 +82,33 @@ def _each(names: Sequence[str], describe: Callable[[str], Iterator[str]]) -> Ite
 
 def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
     """Yield the description of a subject, a setting, a metric, or of how quantities are written."""
-    found = [each for each in every if each.name == name]
+    named = [subject for subject in every if subject.name == name]
     settings: dict[Declared, list[Subject]] = {}
     """Each setting with all subjects that have it alike."""
     for subject in every:
         for setting in subject.settings:
-            if name in (setting.name, subject.path_of(setting)) and subject not in found:
+            if name in (setting.name, subject.path_of(setting)) and subject not in named:
                 settings.setdefault(setting, []).append(subject)
-    metrics = () if found or settings else registry.every_metric()
+    metrics = () if named or settings else registry.every_metric()
     if name == "units":
         yield from _units()
-    elif found or settings:
-        for index, subject in enumerate(found):
+    elif named or settings:
+        for index, subject in enumerate(named):
             yield from ([""] if index else []) + list(_subject(subject, every))
         for index, (setting, having) in enumerate(settings.items()):
-            if index or found:
+            if index or named:
                 yield ""
-            yield from _wrapped("Of " + ", ".join(_with_sort(each) for each in having) + ":", "")
+            yield from _wrapped("In " + ", ".join(_with_sort(subject) for subject in having) + ":", "")
             yield from _setting(setting, every)
     elif name in metrics:
         yield from _metric(name)
     else:
-        known = {each.name for each in every} | {setting.name for each in every for setting in each.settings}
+        known = {subject.name for subject in every} | {setting.name for subject in every for setting in subject.settings}
         also = {name: [*words] for name, words in registry.catalogue().also.items()}
         for model in (subject.model for subject in every if subject.model is not None):
             for setting_name, words in also_of(model).items():
                 also.setdefault(setting_name, []).extend(words)
-        _unknown(name, "to describe", [*known, *metrics, "units"], "twinbed describe", also)
+        _unknown(name, "a setting, metric or plugin", [*known, *metrics, "units"], "twinbed describe", also)
 
 
 def _subject(subject: Subject, every: Sequence[Subject]) -> Iterator[str]:
@@ -140,12 +140,12 @@ def _setting(setting: Declared, every: Sequence[Subject], indent: str = "  ") ->
 def _inside(kind: Kind, every: Sequence[Subject], indent: str) -> Iterator[str]:
     """Yield the settings of a mapping within a setting: those that no subject has, and where the others are described."""
     own: tuple[Declared, ...] = () if kind.model is None else declared(kind.model)
-    alike = max((each for each in every if set(each.settings) <= set(own)), key=lambda each: len(each.settings))
+    alike = max((subject for subject in every if set(subject.settings) <= set(own)), key=lambda subject: len(subject.settings))
     if alike.settings:
-        own = tuple(each for each in own if each not in alike.settings)
-        fixed = [each for each in own if len(each.kinds[0].choices) == 1]
-        own = tuple(each for each in own if each not in fixed)
-        which = "".join(f"with {each.name}: {each.kinds[0].choices[0]}, " for each in fixed)
+        own = tuple(setting for setting in own if setting not in alike.settings)
+        fixed = [setting for setting in own if len(setting.kinds[0].choices) == 1]
+        own = tuple(setting for setting in own if setting not in fixed)
+        which = "".join(f"with {setting.name}: {setting.kinds[0].choices[0]}, " for setting in fixed)
         yield from _wrapped(f"{which}settings as in `twinbed describe {alike.name}`", indent, indent + "  ")
     for setting in own:
         yield from _setting(setting, every, indent + "  ")
@@ -170,7 +170,7 @@ def _metrics() -> Iterator[str]:
 def _metric(name: str) -> Iterator[str]:
     every = registry.every_metric()
     if name not in every:
-        _unknown(name, "a metric", every, "twinbed describe metric", {each: of.also for each, (of, _) in every.items()})
+        _unknown(name, "a metric", every, "twinbed describe metric", {key: of.also for key, (of, _) in every.items()})
     metric, measured_by = every[name]
     yield from _wrapped(f"{name}: {metric.description}", "")
     rows = {
@@ -196,16 +196,16 @@ def _factor(name: str, factors: Sequence[tuple[Subject, Declared]]) -> Iterator[
     if name in _OWN_FACTORS:
         yield from _wrapped(f"{name}: {_OWN_FACTORS[name]}", "", "    ")
         return
-    found: dict[tuple[str, Declared], list[Subject]] = {}
+    alike: dict[tuple[str, Declared], list[Subject]] = {}
     for subject, setting in factors:
         if name in (setting.name, subject.path_of(setting)):
-            found.setdefault((subject.path_of(setting), setting), []).append(subject)
-    if not found:
+            alike.setdefault((subject.path_of(setting), setting), []).append(subject)
+    if not alike:
         _unknown(name, "a factor", [*(setting.name for _, setting in factors), *_OWN_FACTORS], "twinbed describe factor")
-    for index, ((path, setting), having) in enumerate(found.items()):
+    for index, ((path, setting), having) in enumerate(alike.items()):
         if index:
             yield ""
-        yield from _wrapped("Of " + ", ".join(map(_with_sort, having)) + ":", "")
+        yield from _wrapped("In " + ", ".join(map(_with_sort, having)) + ":", "")
         yield from _wrapped(setting.about, "    ")
         yield from _wrapped(f"levels: {setting.allowed()}", "    ", "      ")
         levels = [*([setting.default] if setting.default else []), *map(written, setting.examples)]

@@ -53,7 +53,7 @@ def with_json(command: click.Command, name: str) -> click.Command:
     if isinstance(command, click.Group):
         for member in command.commands.values():
             with_json(member, str(member.name))
-    elif name not in WITHOUT and not any(each.name == _NAME for each in command.params):
+    elif name not in WITHOUT and not any(param.name == _NAME for param in command.params):
         style = _style(command)
         text = "Print --format json in an envelope" if style else "Print the result as JSON"
         command.params.append(click.Option(["--json", _NAME], is_flag=True, help=f"{text} (docs/json.md)."))
@@ -63,9 +63,9 @@ def with_json(command: click.Command, name: str) -> click.Command:
 
 def _style(command: click.Command) -> str | None:
     """Return the name of the parameter that --format json sets; None without one."""
-    for each in command.params:
-        if "--format" in each.opts and isinstance(each.type, click.Choice) and "json" in each.type.choices:
-            return each.name
+    for param in command.params:
+        if "--format" in param.opts and isinstance(param.type, click.Choice) and "json" in param.type.choices:
+            return param.name
     return None
 
 
@@ -98,8 +98,8 @@ def _wrapped(command: click.Command, style: str | None) -> _Callback:
 
 def _head(context: click.Context) -> str:
     """Return everything before the result. The command is named without the program: ``analyse anova``."""
-    about = {"twinbed": {"schema": SCHEMA, "version": twinbed.__version__}, "command": context.command_path.partition(" ")[2]}
-    return json.dumps(about).removesuffix("}") + ', "result": '
+    head = {"twinbed": {"schema": SCHEMA, "version": twinbed.__version__}, "command": context.command_path.partition(" ")[2]}
+    return json.dumps(head).removesuffix("}") + ', "result": '
 
 
 class _After(io.BufferedIOBase):

@@ -47,7 +47,9 @@ GROUPS: Sequence[Group] = (
     Group("What is kept", "--keep --dry-run", "prune"),
     Group("What is done", "--yes --force --kernel --miniccc --boot", "setup image build minimega check"),
     Group(
-        "Input", "--profile --set --only --all-settings --with --rename --level", "plan check run try compare report predict merge"
+        "Input",
+        "--profile --set --only --all-settings --with --rename --level",
+        "plan check run try compare report predict merge",
     ),
     Group(
         "What to compare",
@@ -72,23 +74,25 @@ GROUPS: Sequence[Group] = (
 
 def group_of(command: str, option: click.Parameter) -> tuple[str, int]:
     """Return the title of the group of a command's option, and its place there; an entry for the command counts first."""
-    for each in sorted(GROUPS, key=lambda group: not group.command):
-        names = each.options.split()
-        if (not each.command or command in each.command.split()) and (
+    for entry in sorted(GROUPS, key=lambda group: not group.command):
+        names = entry.options.split()
+        if (not entry.command or command in entry.command.split()) and (
             name := next((n for n in names if n in option.opts), None)
         ):
-            return each.title, names.index(name)
+            return entry.title, names.index(name)
     return METHOD, 0
 
 
 def groups(context: click.Context) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return each option with its help, below the title of its group, in the order of ``GROUPS``."""
-    rows: dict[str, list[tuple[int, tuple[str, str]]]] = {each.title: [] for each in GROUPS}
+    rows: dict[str, list[tuple[int, tuple[str, str]]]] = {group.title: [] for group in GROUPS}
     for option in context.command.get_params(context):
         if isinstance(option, click.Option) and (record := option.get_help_record(context)):
             title, place = group_of(context.info_name or "", option)
             rows[title].append((place, record))
-    return {title: [row for _, row in sorted(members, key=lambda each: each[0])] for title, members in rows.items() if members}
+    return {
+        title: [row for _, row in sorted(members, key=lambda member: member[0])] for title, members in rows.items() if members
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +110,8 @@ def described(command: click.Command) -> Description:
     """Take a command's docstring apart: its first sentence, the block of lines that begin with ``twinbed``, and all else."""
     first, *paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(command.help or ""))
     sentence, *rest = re.split(r"(?<=[.?])\s+", first, maxsplit=1)
-    examples = next((each for each in paragraphs if _EXAMPLES.match(each)), "")
-    notes = [*rest, *(each for each in paragraphs if each is not examples)]
+    examples = next((paragraph for paragraph in paragraphs if _EXAMPLES.match(paragraph)), "")
+    notes = [*rest, *(paragraph for paragraph in paragraphs if paragraph is not examples)]
     lines = _EXAMPLES.sub("", examples).splitlines()
     return Description(" ".join(sentence.split()), [line.removeprefix("  ") for line in lines], notes)
 
@@ -189,7 +193,7 @@ def command(context: click.Context, words: tuple[str, ...]) -> None:
     while remaining:
         if not isinstance(asked.command, click.Group):
             raise click.UsageError(f"{asked.command_path} has no commands of its own", asked)
-        name, found, remaining = asked.command.resolve_command(asked, remaining)
-        assert found is not None
-        asked = asked.__class__(found, info_name=name, parent=asked)
+        name, subcommand, remaining = asked.command.resolve_command(asked, remaining)
+        assert subcommand is not None
+        asked = asked.__class__(subcommand, info_name=name, parent=asked)
     say_text(asked.get_help() + "\n")

@@ -53,13 +53,13 @@ def _added(packages: tuple[str, ...], source: str | None) -> Added:
 
 
 @image.command()
-@click.option("--force", is_flag=True, help="Fetch the packages again, even if the image is there.")
+@click.option("--force", is_flag=True, help="Fetch the packages again, even if there is an image already.")
 @click.option("--kernel", metavar="PACKAGE", help="Use another guest kernel, such as linux-image-6.12-amd64.")
 @_PACKAGES
 @_CONTAINER_IMAGE
 @_FORMAT
 def build(force: bool, kernel: str | None, packages: tuple[str, ...], container_image: str | None, form: str) -> None:
-    """Build the image from Debian packages, unless it is there.
+    """Build the image from Debian packages, unless it exists.
 
     \b
     Examples:
@@ -70,7 +70,8 @@ def build(force: bool, kernel: str | None, packages: tuple[str, ...], container_
       twinbed image build --image oci-archive:app.tar          for a workload with this `image:`
 
     Progress goes to standard error. With --kernel, the image is built in addition to the default one, for testbeds whose
-    guests run that kernel (kernel: PACKAGE). What a workload adds is a layer on the image; `twinbed run` builds it too.
+    guests run that kernel (kernel: PACKAGE). The packages that a workload adds are a layer on the image; `twinbed run` builds
+    it too.
     """
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
     built = images.build(force=force, say=partial(say, err=True), spec=spec, added=_added(packages, container_image))
@@ -155,22 +156,23 @@ def list_(form: str) -> None:
     used = images.find()
     built = images.images()
     if form == "json":
-        print_json([{**_described(one), "in_use": one == used} for one in built])
+        print_json([{**_described(entry), "in_use": entry == used} for entry in built])
         return
-    for one in built:
-        mark = "*" if one == used else " "
-        more = f"  with {one.added}" if one.added else ""
-        say(f"{mark} {one.digest}  kernel {one.kernel_version}  {len(one.packages)} packages  {one.rootfs.parent}{more}")
+    for listed in built:
+        mark = "*" if listed == used else " "
+        more = f"  with {listed.added}" if listed.added else ""
+        packages = f"{len(listed.packages)} packages"
+        say(f"{mark} {listed.digest}  kernel {listed.kernel_version}  {packages}  {listed.rootfs.parent}{more}")
     if not built:
         say("There is no image yet. Build it: twinbed image build", err=True)
 
 
-def _described(one: Image) -> dict[str, object]:
+def _described(built: Image) -> dict[str, object]:
     return {
-        "digest": one.digest,
-        "path": str(one.rootfs.parent),
-        "disk_type": one.disk_type,
-        "kernel_version": one.kernel_version,
-        "packages": dict(one.packages),
-        "added": one.added or None,
+        "digest": built.digest,
+        "path": str(built.rootfs.parent),
+        "disk_type": built.disk_type,
+        "kernel_version": built.kernel_version,
+        "packages": dict(built.packages),
+        "added": built.added or None,
     }

@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 
 from twinbed.imports.layout.names import by_shape, natural, shown
 from twinbed.imports.runs import CellCount, Outcome, State, apart, cell_counts, gaps, uneven
-from twinbed.imports.study import About
+from twinbed.imports.study import ImportSettings
 from twinbed.imports.survey import Survey
 from twinbed.model.amount import amount
 from twinbed.model.run import Level, level_text
@@ -72,15 +72,15 @@ class ImportData(TypedDict):
     runs_changed: NotRequired[list[str]]
 
 
-def as_data(survey: Survey, about: About) -> ImportData:
+def as_data(survey: Survey, settings: ImportSettings) -> ImportData:
     """Return everything, as JSON has it."""
     plan = survey.plan
-    testbeds = [name for name in about.testbeds if name in plan.testbeds()]
+    testbeds = [name for name in settings.testbeds if name in plan.testbeds()]
     testbeds += [name for name in plan.testbeds() if name not in testbeds]
-    reference = about.reference_of(testbeds)[0] if testbeds else None
+    reference = settings.reference_of(testbeds)[0] if testbeds else None
     lacking = gaps(plan.runs, testbeds, plan.factors())
     counts = plan.counts()
-    bad = [each for each in plan.outcomes if each.state in (State.REFUSED, State.PARTLY)]
+    bad = [outcome for outcome in plan.outcomes if outcome.state in (State.REFUSED, State.PARTLY)]
     return {
         "testbeds": testbeds,
         "reference": reference,
@@ -88,21 +88,23 @@ def as_data(survey: Survey, about: About) -> ImportData:
         "runs": len(plan.runs),
         "failed_runs": sum(run.reason is not None for run in plan.runs),
         "files": {**{str(state): count for state, count in counts.items()}, "left out": len(survey.left)},
-        "formats": dict(Counter(_format(each) for each in plan.outcomes if each.candidate is not None)),
+        "formats": dict(Counter(_format(outcome) for outcome in plan.outcomes if outcome.candidate is not None)),
         "cells": [
-            {"testbed": each.testbed, "levels": dict(each.levels), "runs": each.runs, "failed": each.failed}
-            for each in cell_counts(plan.runs)
+            {"testbed": count.testbed, "levels": dict(count.levels), "runs": count.runs, "failed": count.failed}
+            for count in cell_counts(plan.runs)
         ],
         "gaps": lacking,
         "apart": apart(plan.runs, reference) if reference is not None else [],
-        "stated": [shown(each) for each in plan.stated],
-        "numbered": [shown(each) for each in plan.numbered],
-        "conflicts": [shown(each) for each in plan.conflicts],
-        "doubts": [shown(each) for each in plan.cautions],
-        "two_readings": [shown(each) for each in plan.otherwise],
-        "not_read": [{"path": shown(each.path), "what": str(each.state), "reason": each.reason} for each in bad[:MOST_KEPT]],
-        "outcomes": [_row(each) for each in plan.outcomes],
-        "left_out": [{"path": shown(each.path), "reason": each.reason} for each in survey.left],
+        "stated": [shown(level) for level in plan.stated],
+        "numbered": [shown(group) for group in plan.numbered],
+        "conflicts": [shown(conflict) for conflict in plan.conflicts],
+        "doubts": [shown(caution) for caution in plan.cautions],
+        "two_readings": [shown(path) for path in plan.otherwise],
+        "not_read": [
+            {"path": shown(outcome.path), "what": str(outcome.state), "reason": outcome.reason} for outcome in bad[:MOST_KEPT]
+        ],
+        "outcomes": [_row(outcome) for outcome in plan.outcomes],
+        "left_out": [{"path": shown(file.path), "reason": file.reason} for file in survey.left],
     }
 
 
@@ -110,11 +112,11 @@ def print_csv(survey: Survey) -> None:
     """Print a row for each file."""
     factors = survey.plan.factors()
     rows = []
-    for each in survey.plan.outcomes:
-        row, levels = _row(each), each.candidate.file_key.levels if each.candidate is not None else {}
+    for outcome in survey.plan.outcomes:
+        row, levels = _row(outcome), outcome.candidate.file_key.levels if outcome.candidate is not None else {}
         flat = {name: value for name, value in row.items() if name != "levels"}
         rows.append({**flat, "runs": " ".join(row["runs"]), **{f"factor:{name}": levels.get(name) for name in factors}})
-    left = [{"path": shown(each.path), "what": "left out", "reason": each.reason} for each in survey.left]
+    left = [{"path": shown(file.path), "what": "left out", "reason": file.reason} for file in survey.left]
     names = list(rows[0]) if rows else []
     say_text(as_csv([*rows, *({name: row.get(name) for name in names} for row in left)]))
 
@@ -132,10 +134,10 @@ def print_text(survey: Survey, data: ImportData, output: Path | None, dry: bool)
     if dry:
         say(f"{amount(data['runs'], 'run')}{failed}; nothing was written (--dry-run)")
         return
-    there = f", {data['runs_there']} were there already" if data["runs_there"] else ""
+    known = f", {data['runs_there']} were imported before" if data["runs_there"] else ""
     others = data["runs_of_earlier_imports"]
     stay = f"; {others} runs of earlier imports are kept and compared too" if others else ""
-    say(f"{amount(data['runs_added'], 'run')} added to {output}{failed}{there}{stay}")
+    say(f"{amount(data['runs_added'], 'run')} added to {output}{failed}{known}{stay}")
 
 
 def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
@@ -148,7 +150,7 @@ def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
             yield f"factor     {name}: {_short([level_text(level) for level in levels], 12)}"
         yield f"formats    {', '.join(f'{count} {name}' for name, count in data['formats'].items())}"
         yield f"cells      {len(data['cells'])}; {len(data['cells']) - len(short)} of them have at least {usual} complete runs"
-    yield from _some("cells with fewer complete runs", [_short_cell(each) for each in short])
+    yield from _some("cells with fewer complete runs", [_short_cell(count) for count in short])
     yield from _some(
         f"testbeds that share no cell with the reference {data['reference']}, so that they cannot be compared with it",
         [_apart(name, data) for name in data["apart"]],
@@ -164,49 +166,52 @@ def _lines(survey: Survey, data: ImportData, dry: bool) -> Iterator[str]:
     yield from _some("numbered as replicates", data["numbered"])
     for state in (State.REFUSED, State.PARTLY, State.COPY):
         yield from _some(
-            str(state), [f"{shown(each.path)}: {shown(each.reason)}" for each in plan.outcomes if each.state is state]
+            str(state),
+            [f"{shown(outcome.path)}: {shown(outcome.reason)}" for outcome in plan.outcomes if outcome.state is state],
         )
-    of_prefix = [each for each in plan.outcomes if each.candidate is not None and each.candidate.scanned.prefix]
-    yield from _some("read without a prefix", by_shape([(shown(each.path), f": {shown(each.reason)}") for each in of_prefix]))
-    ignored = [(each.path, f": {each.reason}") for each in plan.outcomes if each.state is State.IGNORED]
-    for title, files in (("ignored", ignored), ("left out", [(each.path, f" {each.reason}") for each in survey.left])):
+    of_prefix = [outcome for outcome in plan.outcomes if outcome.candidate is not None and outcome.candidate.scanned.prefix]
+    yield from _some(
+        "read without a prefix", by_shape([(shown(outcome.path), f": {shown(outcome.reason)}") for outcome in of_prefix])
+    )
+    ignored = [(outcome.path, f": {outcome.reason}") for outcome in plan.outcomes if outcome.state is State.IGNORED]
+    for title, files in (("ignored", ignored), ("left out", [(file.path, f" {file.reason}") for file in survey.left])):
         yield from _some(title, [shown(text) for text in by_shape(files)], len(files))
     yield from _some("changed", data.get("runs_changed", []))
 
 
 def _files(outcomes: Sequence[Outcome]) -> Iterator[str]:
     rows = []
-    for each in [one for one in outcomes if one.runs][:MOST_LINES]:
-        row = _row(each)
+    for used in [outcome for outcome in outcomes if outcome.runs][:MOST_LINES]:
+        row = _row(used)
         first = {"file": row["path"], "format": row["format"], "testbed": row["testbed"], **_texts(row["levels"])}
         rows.append({**first, "replicate": row["replicate"], "host": row["host"], "runs": " ".join(row["runs"])})
     if rows:
         columns = [name for name in rows[0] if any(row.get(name) for row in rows)]
         yield as_text([{name: row.get(name) for name in columns} for row in rows]).rstrip("\n")
-    rest = sum(bool(each.runs) for each in outcomes) - len(rows)
+    rest = sum(bool(outcome.runs) for outcome in outcomes) - len(rows)
     if rest > 0:
         yield f"... and {rest} more files (--format csv lists all)"
     yield ""
 
 
-def _row(each: Outcome) -> FileRow:
-    one = each.candidate
+def _row(outcome: Outcome) -> FileRow:
+    candidate = outcome.candidate
     return {
-        "path": shown(each.path),
-        "what": str(each.state),
-        "format": _format(each) if one is not None else "",
-        "measurements": len(one.scanned.pieces) if one is not None else None,
-        "testbed": one.file_key.testbed if one is not None else "",
-        "replicate": one.file_key.replicate if one is not None else None,
-        "host": one.file_key.host if one is not None else "",
-        "levels": dict(one.file_key.levels) if one is not None else {},
-        "runs": list(each.runs),
-        "reason": each.reason,
+        "path": shown(outcome.path),
+        "what": str(outcome.state),
+        "format": _format(outcome) if candidate is not None else "",
+        "measurements": len(candidate.scanned.pieces) if candidate is not None else None,
+        "testbed": candidate.file_key.testbed if candidate is not None else "",
+        "replicate": candidate.file_key.replicate if candidate is not None else None,
+        "host": candidate.file_key.host if candidate is not None else "",
+        "levels": dict(candidate.file_key.levels) if candidate is not None else {},
+        "runs": list(outcome.runs),
+        "reason": outcome.reason,
     }
 
 
-def _format(each: Outcome) -> str:
-    return each.candidate.scanned.format or "unknown" if each.candidate is not None else ""
+def _format(outcome: Outcome) -> str:
+    return outcome.candidate.scanned.format or "unknown" if outcome.candidate is not None else ""
 
 
 def _apart(testbed: str, data: ImportData) -> str:
@@ -215,7 +220,7 @@ def _apart(testbed: str, data: ImportData) -> str:
     for cell in data["cells"]:
         if cell["testbed"] in of:
             of[cell["testbed"]].append(cell["levels"])
-    levels = {factor: [{level_text(each[factor]) for each in cells} for cells in of.values()] for factor in data["factors"]}
+    levels = {factor: [{level_text(cell[factor]) for cell in cells} for cells in of.values()] for factor in data["factors"]}
     differing = {factor: sets for factor, sets in levels.items() if not sets[0] & sets[1]}
     detail = ", ".join(
         f"{factor} is {_short(sorted(own, key=natural), 3)} here, {_short(sorted(reference, key=natural), 3)} there"
@@ -237,9 +242,9 @@ def _short(texts: Sequence[str], most: int) -> str:
     return ", ".join(texts[:most]) + (f", ... ({len(texts)})" if len(texts) > most else "")
 
 
-def _short_cell(each: CellCount) -> str:
-    failed = f", {each.failed} more failed" if each.failed else ""
-    return f"{_levels({'testbed': each.testbed, **each.levels})}: {each.runs - each.failed}{failed}"
+def _short_cell(count: CellCount) -> str:
+    failed = f", {count.failed} more failed" if count.failed else ""
+    return f"{_levels({'testbed': count.testbed, **count.levels})}: {count.runs - count.failed}{failed}"
 
 
 def _levels(levels: Mapping[str, Level]) -> str:

@@ -16,7 +16,7 @@ from twinbed.terminal import say_progress
 if TYPE_CHECKING:
     from twinbed.imports.layout.manifest import Manifest
     from twinbed.imports.layout.run_key import Assigner
-    from twinbed.imports.study import About
+    from twinbed.imports.study import ImportSettings
     from twinbed.imports.survey import Request
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -106,23 +106,23 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     from twinbed.render.rows import print_json
 
     study, records = before(output) if output is not None else ({}, [])
-    request, about = _asked(folder, output, options, study)
+    request, settings = _asked(folder, output, options, study)
     if output is None and not dry_run and request.assigner is not None:
         raise ImportRefused("-o RESULTS is missing", advice="name the results folder, or try it first with --dry-run")
-    request = _with(request, {each.id: each.replicate for each in records})
+    request = _with(request, {record.id: record.replicate for record in records})
     surveyed = survey(request, registry.PLUGINS.formats, _progress("reading files"), executor())
-    data = as_data(surveyed, about)
+    data = as_data(surveyed, settings)
     written = None
     if not dry_run:
         if surveyed.plan.conflicts:
             raise _conflicts(surveyed.plan.conflicts)
         assert output is not None
-        _known_testbeds(about, surveyed.plan.testbeds(), study)
+        _known_testbeds(settings, surveyed.plan.testbeds(), study)
         kept: Document = {"files": data["files"], "formats": data["formats"], "not_read": data["not_read"]}
         written = build(
-            folder, output, surveyed.plan.runs, about, kept, link=options["link"], on_progress=_progress("writing runs")
+            folder, output, surveyed.plan.runs, settings, kept, link=options["link"], on_progress=_progress("writing runs")
         )
-        data["runs_added"], data["runs_there"], data["runs_changed"] = written.added, written.there, list(written.conflicts)
+        data["runs_added"], data["runs_there"], data["runs_changed"] = written.added, written.present, list(written.conflicts)
         data["runs_of_earlier_imports"] = written.others
     if style == "json":
         print_json(data)
@@ -134,11 +134,11 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
     return codes.SOME_FAILED if bad or (written is not None and written.conflicts) else codes.DONE
 
 
-def _asked(folder: Path, output: Path | None, options: Options, study: Document) -> tuple[Request, About]:
+def _asked(folder: Path, output: Path | None, options: Options, study: Document) -> tuple[Request, ImportSettings]:
     """Return the request of the options and of the files that they name. Raises ImportRefused."""
     from twinbed.imports.layout.manifest import LinkFacts, read_passport
     from twinbed.imports.layout.run_key import ImportRefused
-    from twinbed.imports.study import About
+    from twinbed.imports.study import ImportSettings
     from twinbed.imports.survey import Request
     from twinbed.model.units import parse_rate, parse_share
 
@@ -149,11 +149,11 @@ def _asked(folder: Path, output: Path | None, options: Options, study: Document)
     source = _text(manifest, "--manifest") if manifest is not None else ""
     assigner, limited, yaml = _assigner(options, source)
     described = dict(yaml.testbeds) if yaml is not None else {}
-    facts = {name: each for name, each in described.items() if each is not None}
+    facts = {name: testbed for name, testbed in described.items() if testbed is not None}
     if options["passport"] is not None:
         passport = read_passport(_text(options["passport"], "--passport"), str(options["passport"]))
-        for name, each in passport.items():
-            facts[name] = facts[name].model_copy(update={"facts": each.facts}) if name in facts else each
+        for name, read in passport.items():
+            facts[name] = facts[name].model_copy(update={"facts": read.facts}) if name in facts else read
     rate = _quantity("--link-rate", options["link_rate"], parse_rate) if options["link_rate"] is not None else None
     margin = _quantity("--margin", options["margin"], parse_share)
     confidence = _quantity("--confidence", options["confidence"], parse_share)
@@ -162,7 +162,7 @@ def _asked(folder: Path, output: Path | None, options: Options, study: Document)
     if not 0 < margin < 1 or not 0.5 <= confidence < 1:
         raise ImportRefused("--margin must be between 0 and 100 %, --confidence from 50 % to below 100 %")
     names = [name.strip() for name in options["testbeds"].split(",") if name.strip()] or list(described)
-    about = About(
+    settings = ImportSettings(
         name=str(study.get("study") or (output or folder).absolute().name),
         reference=options["reference"] or (yaml.reference if yaml is not None else None),
         testbeds=names,
@@ -184,7 +184,7 @@ def _asked(folder: Path, output: Path | None, options: Options, study: Document)
             without,
             factors=options["factors"],
         ),
-        about,
+        settings,
     )
 
 
@@ -233,8 +233,8 @@ def _text(path: Path, option: str) -> str:
     from twinbed.imports.scan import opened
 
     try:
-        with opened(str(path)) as (descriptor, about):
-            if about.st_size > MOST_BYTES:
+        with opened(str(path)) as (descriptor, status):
+            if status.st_size > MOST_BYTES:
                 raise ImportRefused(f"{option}: {path} is larger than {MOST_BYTES // 2**20} MiB")
             with open(descriptor, encoding="utf-8", closefd=False) as file:
                 return file.read()
@@ -247,13 +247,13 @@ def _text(path: Path, option: str) -> str:
 def _command(folder: Path, output: Path | None, options: Options) -> str:
     """Return the command line, without options at their default."""
     words = ["twinbed", "import", str(folder), *([] if output is None else ["-o", str(output)])]
-    defaults = {each.name: each.default for each in command.params}
-    flags = {each.name: each.opts[-1] for each in command.params}
+    defaults = {param.name: param.default for param in command.params}
+    flags = {param.name: param.opts[-1] for param in command.params}
     for name, value in options.items():
         if value is True:
             words.append(flags[name])
         elif isinstance(value, tuple):
-            words += [word for each in value for word in (flags[name], each)]
+            words += [word for item in value for word in (flags[name], item)]
         elif value is not None and value is not False and value != defaults[name]:
             words += [flags[name], str(value)]
     return " ".join(shlex.quote(word) for word in words)
@@ -265,7 +265,7 @@ def _with(request: Request, have: dict[str, int]) -> Request:
     return replace(request, have=have)
 
 
-def _known_testbeds(about: About, testbeds: Sequence[str], study: Document) -> None:
+def _known_testbeds(settings: ImportSettings, testbeds: Sequence[str], study: Document) -> None:
     """Refuse testbeds that no file has: their names are misspelt. Raises ImportRefused."""
     from twinbed.imports.layout.run_key import ImportRefused
     from twinbed.model.members import object_at
@@ -273,7 +273,11 @@ def _known_testbeds(about: About, testbeds: Sequence[str], study: Document) -> N
     from twinbed.study.document import listed
 
     known = list(dict.fromkeys([*testbeds, *object_at(study, "testbeds")]))
-    for option, names in (("--reference", [about.reference]), ("--testbeds", about.testbeds), ("--passport", about.described)):
+    for option, names in (
+        ("--reference", [settings.reference]),
+        ("--testbeds", settings.testbeds),
+        ("--passport", settings.described),
+    ):
         for name in names:
             if name is not None and name not in known:
                 near = nearest(name, known)
@@ -287,7 +291,7 @@ def _conflicts(conflicts: Sequence[str]) -> Exception:
     from twinbed.imports.layout.names import shown
     from twinbed.imports.layout.run_key import ImportRefused
 
-    texts = "\n".join(f"  {shown(each)}" for each in conflicts[:10])
+    texts = "\n".join(f"  {shown(conflict)}" for conflict in conflicts[:10])
     more = f"\n  and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
     return ImportRefused(
         f"{len(conflicts)} runs match several files or measurements:\n{texts}{more}",

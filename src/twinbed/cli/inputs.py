@@ -36,5 +36,5 @@ class ResultsFolders:
         from twinbed.contracts.analysis import TwoResults
         from twinbed.results.merge.side_by_side import RESULTS, side_by_side
 
-        both = side_by_side(*(extraction.extracted(each, all_settings=all_settings) for each in (one, other)))
+        both = side_by_side(*(extraction.extracted(path, all_settings=all_settings) for path in (one, other)))
         return TwoResults(both, RESULTS, both.names, both.left_out)

@@ -38,7 +38,7 @@ class Deciding:
             self._blocks.setdefault(run.block, []).append(run.id)
         self._ids = frozenset(run.id for run in runs)
         self._until = study.until
-        self._earlier_blocks = self._told = 0
+        self._earlier_blocks = self._reported_blocks = 0
         self._scheduled: tuple[int, ...] = ()
         if self._until is None:
             return
@@ -47,7 +47,7 @@ class Deciding:
         earlier = self._earlier()
         # An interim analysis at the end of the budget has spent its alpha, even if the budget is larger now.
         self._scheduled = tuple(sorted({*self._scheduled, *(analysis.blocks for analysis in earlier.taken)}))
-        self._earlier_blocks = self._told = earlier.blocks
+        self._earlier_blocks = self._reported_blocks = earlier.blocks
 
     def _earlier(self) -> InterimAnalyses:
         file = self._folder.path / FILE
@@ -87,21 +87,21 @@ class Deciding:
         if blocks < FEWEST:
             self._say(f"The budget is spent after {blocks} blocks, too few for a verdict (at least {FEWEST}).")
             return False
-        if any(self._missing(each) for each in range(blocks)):
+        if any(self._missing(earlier) for earlier in range(blocks)):
             self._say(f"No interim analysis after {blocks} blocks: --only left out some of their runs.")
             return False
         analysis = self._analysis(blocks, over)
         # While earlier interim analyses are taken again, the file with all of them is kept.
         if analysis.ended or blocks >= self._earlier_blocks:
             self._folder.write(FILE, json.dumps(self._interim.to_json(), indent=1) + "\n")
-        if blocks > self._told:
-            self._told = blocks
+        if blocks > self._reported_blocks:
+            self._reported_blocks = blocks
             self._say(interim_sentence(analysis))
         return not analysis.ended
 
-    def next_look(self, blocks: int) -> int:
+    def next_interim(self, blocks: int) -> int:
         """Return after how many blocks the next interim analysis is planned; all blocks without one."""
-        return next((look for look in self._scheduled if look > blocks), self._study.replicates)
+        return next((planned for planned in self._scheduled if planned > blocks), self._study.replicates)
 
     def _missing(self, block: int) -> bool:
         return any(self._folder.status(run) is None for run in self._blocks[block])
@@ -155,7 +155,9 @@ class Deciding:
         seen = AsOf(replace(store, outline=outline), interim.blocks)
         result = compare.run_on(executor(), seen, compare.params(by=TESTBED))
         headlines = [
-            each for each in result.comparisons if each.headline and each.p_equivalent is not None and each.method != "unseen"
+            comparison
+            for comparison in result.comparisons
+            if comparison.headline and comparison.p_equivalent is not None and comparison.method != "unseen"
         ]
-        decided = sum(each.verdict is not Verdict.INCONCLUSIVE for each in headlines)
+        decided = sum(comparison.verdict is not Verdict.INCONCLUSIVE for comparison in headlines)
         return decided, len(headlines) - decided

@@ -52,7 +52,7 @@ def command(first: Path, second: Path, mtu: int, tunnels: bool, style: str | Non
     Clocks need not agree: only the variation of the delay is used. The clock offset is estimated for a symmetric path.
     Packets whose addresses were rewritten on the path (NAT) do not match.
 
-    Exit code 1: the captures share no packet, so that nothing is known of the path (null, not 0), or one is cut off.
+    Exit code 1: the captures share no packet, so nothing is known about the path (null, not 0), or one is cut off.
     """
     from twinbed import _core
 

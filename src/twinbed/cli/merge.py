@@ -50,9 +50,9 @@ def command(
 ) -> int:
     """Put several RESULTS, run or imported, together into one results folder.
 
-    So a physical testbed measured years ago can be compared with a virtual one of today. RESULTS are not changed; their
-    artifacts are linked. The same command again brings the folder up to date. A factor that some RESULTS do not name is taken
-    from their settings. Comparisons get a caution where RESULTS differ in anything else (duration, kernel, versions);
+    For example, a physical testbed measured years ago can be compared with a virtual one of today. RESULTS are not changed;
+    their artifacts are linked. The same command again brings the folder up to date. A factor that some RESULTS do not name is
+    taken from their settings. Comparisons get a caution where RESULTS differ in anything else (duration, kernel, versions);
     `twinbed passport` shows all differences.
 
     \b
@@ -80,7 +80,7 @@ def command(
             known = ", ".join(stores[at].outline.testbeds)
             raise TwinbedError(f"--rename: {results[at]} has no testbed {testbed!r}", advice=f"it has: {known}")
     levels = {key: _level(text) for key, text in _of_sources(given, results, "--level").items()}
-    options = [f"--rename={each}" for each in renames] + [f"--level={each}" for each in given]
+    options = [f"--rename={rename}" for rename in renames] + [f"--level={level}" for level in given]
     options += [f"--reference={reference}"] if reference else []
     command_line = shlex.join(["twinbed", "merge", *(path.name for path in results), "-o", output.name, *options])
     of = sources(stores, renamed, levels)

@@ -32,7 +32,7 @@ class Output:
         values = draws.values[:, at]
         complete = values[~np.isnan(values).any(axis=1)]
         self.n = len(complete)
-        self.caps = [draws.cap(each) for each in at]
+        self.caps = [draws.cap(index) for index in at]
         self.covariance: Matrix | None = None
         if self.n >= LEAST_PAIRS and np.all(np.ptp(complete, axis=0) > 0):
             self.covariance = np.atleast_2d(np.cov(complete, rowvar=False)).astype(np.float64)
@@ -45,7 +45,7 @@ class Mix:
         if not study.uncertain:
             raise TwinbedError(
                 f"{study.name} has no uncertain inputs",
-                advice="add such as uncertain: {samples: 30, payload: {log_uniform: [500B, 16MiB]}}; see docs/multifidelity.md",
+                advice="add uncertain: {samples: 30, payload: {log_uniform: [500B, 16MiB]}}; `twinbed describe uncertain`",
             )
         self._study, self._results = study, results
         store = extracted(results)
@@ -67,15 +67,15 @@ class Mix:
             for draws in draws_of(of_tables(store, metric), study.reference, inputs)
             if set(self.testbeds) <= set(draws.testbeds)
         ]
-        self.outputs = [each for each in outputs if each.covariance is not None]
-        self.left_out = [each.name for each in outputs if each.covariance is None]
+        self.outputs = [output for output in outputs if output.covariance is not None]
+        self.left_out = [output.name for output in outputs if output.covariance is None]
         if not self.outputs:
-            most = max((each.n for each in outputs), default=0)
+            most = max((output.n for output in outputs), default=0)
             raise TwinbedError(
                 f"{results} shows no correlation: only {most} draws were run on all of {', '.join(self.testbeds)}",
                 advice=f"run a pilot with {LEAST_PAIRS} to 30 draws on every testbed (samples: 20)",
             )
-        self.covariances: Matrix = np.asarray([each.covariance for each in self.outputs])
+        self.covariances: Matrix = np.asarray([output.covariance for output in self.outputs])
         # Each draw is run at every combination of the other factors, in every replicate.
         self.seconds = np.asarray([seconds[name] for name in self.testbeds])
         drawn = {"testbed", DRAW, *study.uncertain}
@@ -105,7 +105,7 @@ class Mix:
 
     def samples(self, plan: Plan) -> dict[str, int]:
         """Return the value of the key ``uncertain.samples``; groups with the expensive testbed come first."""
-        ranked = sorted(plan.samples.items(), key=lambda each: (0 not in each[0], -len(each[0]), each[0]))
+        ranked = sorted(plan.samples.items(), key=lambda entry: (0 not in entry[0], -len(entry[0]), entry[0]))
         return {self.group(models): count for models, count in ranked}
 
     def rows(self) -> list[dict[str, object]]:
@@ -113,16 +113,16 @@ class Mix:
         plain = self.plans[0].draws(0) * self.costs[0]
         return [
             {
-                "method": each.method.value,
-                "recommended": each is self.best,
-                **{f"draws:{name}": each.draws(at) for at, name in enumerate(self.testbeds)},
-                "samples": ", ".join(f"{group}: {count}" for group, count in self.samples(each).items()),
-                "variance_over_plain": each.worst,
-                "seconds": self._seconds(each),
-                "seconds_as_precise_as_plain": float(plain * each.worst),
-                "driven_by": self.outputs[int(np.argmax(each.relative))].name,
+                "method": plan.method.value,
+                "recommended": plan is self.best,
+                **{f"draws:{name}": plan.draws(at) for at, name in enumerate(self.testbeds)},
+                "samples": ", ".join(f"{group}: {count}" for group, count in self.samples(plan).items()),
+                "variance_over_plain": plan.worst,
+                "seconds": self._seconds(plan),
+                "seconds_as_precise_as_plain": float(plain * plan.worst),
+                "driven_by": self.outputs[int(np.argmax(plan.relative))].name,
             }
-            for each in self.plans
+            for plan in self.plans
         ]
 
     def testbed_rows(self) -> list[dict[str, object]]:
@@ -133,7 +133,7 @@ class Mix:
         row: dict[str, object] = {"testbed": self.testbeds[at], "seconds_a_run": float(self.seconds[at])}
         if at == 0:
             return {**row, "correlation": None, "low": None, "needed": None, "at_most_by_noise": None}
-        rho = [float(each[0, at] / math.sqrt(each[0, 0] * each[at, at])) for each in self.covariances]
+        rho = [float(covariance[0, at] / math.sqrt(covariance[0, 0] * covariance[at, at])) for covariance in self.covariances]
         which = min(range(len(rho)), key=lambda k: abs(rho[k]))
         n, least = self.outputs[which].n, abs(rho[which])
         # Fisher 1915, Biometrika 10:507: atanh(r) is normal with standard deviation 1 / sqrt(n - 3).
@@ -147,16 +147,16 @@ class Mix:
 
     def print_text(self, clock: Callable[[float], str]) -> None:
         """Print the testbeds, the plans and the best mix. ``clock`` formats seconds."""
-        shared = min(each.n for each in self.outputs)
+        shared = min(output.n for output in self.outputs)
         say(f"pilot       {self._results}: {shared} draws on all testbeds")
-        say(f"outputs     {', '.join(each.name for each in self.outputs)}; the least precise decides")
+        say(f"outputs     {', '.join(output.name for output in self.outputs)}; the least precise decides")
         if self.left_out:
             say(f"left out    {', '.join(self.left_out)}: too few shared draws, or no variation")
         say("")
         print_table([_shown(row) for row in self.testbed_rows()], title="Testbeds")
         say("", f"In {clock(self.budget)}, the time of the present study at these run times:", "")
         print_table(
-            [self._text_row(each, row, clock) for each, row in zip(self.plans, self.rows(), strict=True)], title="Plans"
+            [self._text_row(plan, row, clock) for plan, row in zip(self.plans, self.rows(), strict=True)], title="Plans"
         )
         say("")
         if self.refusal:

@@ -18,7 +18,7 @@ _ALL = "All commands: twinbed --help"
 def next_step(folder: Path) -> Iterator[str]:
     """Yield at most eight lines: what is here, and the commands that go on from it."""
     studies, results = _studies(folder), _results(folder)
-    waiting = [file for file, name in studies.items() if not any(each.name == name for each in results)]
+    waiting = [file for file, name in studies.items() if not any(path.name == name for path in results)]
     steps: dict[str, str] = {}
     if results:
         latest = shlex.quote(str(next(iter(results))))
@@ -57,23 +57,23 @@ def _studies(folder: Path) -> Mapping[Path, str]:
     for file in sorted(files, key=_changed, reverse=True):
         try:
             with file.open("rb") as text:
-                found = _STUDY.search(text.read(_MOST_BYTES))
+                match = _STUDY.search(text.read(_MOST_BYTES))
         except OSError:
             continue
-        if found:
-            names[file] = found[1].decode()
+        if match:
+            names[file] = match[1].decode()
     return names
 
 
 def _results(folder: Path) -> Mapping[Path, int]:
     """Return the folders of results here and in ``results/``, the latest first, with their numbers of runs."""
     places = [folder, *islice(folder.glob("*/"), _MOST_FILES), *islice(folder.glob("results/*/"), _MOST_FILES)]
-    found = [place for place in places if (place / "study.json").is_file() and (place / "runs").is_dir()]
-    return {place: _runs(place) for place in sorted(found, key=lambda each: _changed(each / "runs"), reverse=True)}
+    folders = [place for place in places if (place / "study.json").is_file() and (place / "runs").is_dir()]
+    return {place: _runs(place) for place in sorted(folders, key=lambda place: _changed(place / "runs"), reverse=True)}
 
 
 def _runs(results: Path) -> int:
-    return sum(not each.name.startswith(".") for each in (results / "runs").iterdir())
+    return sum(not run.name.startswith(".") for run in (results / "runs").iterdir())
 
 
 def _changed(path: Path) -> float:

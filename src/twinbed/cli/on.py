@@ -26,10 +26,10 @@ _FLEET = "twinbed.fleet"
 def with_on(command: click.Command, name: str) -> click.Command:
     """Add --on to a command, or to the commands of a group."""
     if name in OFFERED:
-        for each in command.commands.values() if isinstance(command, click.Group) else [command]:
-            if not any(parameter.name == "on" for parameter in each.params):
-                each.params.append(click.Option(["--on"], metavar="EXECUTOR", help=HELP, expose_value=False, callback=keep))
-                insecure(each)
+        for member in command.commands.values() if isinstance(command, click.Group) else [command]:
+            if not any(parameter.name == "on" for parameter in member.params):
+                member.params.append(click.Option(["--on"], metavar="EXECUTOR", help=HELP, expose_value=False, callback=keep))
+                insecure(member)
     return command
 
 

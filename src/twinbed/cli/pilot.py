@@ -45,14 +45,16 @@ class Pilot:
         result = compare.run_on(executor(), replace(store, outline=outline), compare.params(by=TESTBED))
         cells = [{name: level for name, level in cell.levels.items() if name != "testbed"} for cell in study.cells]
         comparisons = [
-            each for each in result.comparisons if each.headline and each.cell in cells and each.testbed in study.testbeds
+            comparison
+            for comparison in result.comparisons
+            if comparison.headline and comparison.cell in cells and comparison.testbed in study.testbeds
         ]
         if not comparisons:
             raise TwinbedError(
                 f"{results} and {study.name} have no cell and headline metric in common",
                 advice="run a few replicates of this study: twinbed run STUDY -s replicates=5",
             )
-        known = [(each.cell, each.testbed) for each in comparisons]
+        known = [(comparison.cell, comparison.testbed) for comparison in comparisons]
         others = [cell for cell in study.cells if cell.testbed_name != study.reference]
         self.absent = sum((_rest(cell.levels), cell.testbed_name) not in known for cell in others)
         self.cautions: Sequence[Caution] = result.cautions
@@ -67,22 +69,22 @@ class Pilot:
         """Return a row for each case of the whole study, for programs."""
         return [
             {
-                "case": each.case,
-                "power": each.power,
-                "replicates": each.replicates,
+                "case": case.case,
+                "power": case.power,
+                "replicates": case.replicates,
                 "seconds": None if expense is None else expense.seconds,
                 "bytes_at_most": None if expense is None else expense.bytes,
-                "driven_by": _title(each.driver),
+                "driven_by": _title(case.driver),
             }
-            for each, expense in self._expenses()
+            for case, expense in self._expenses()
         ]
 
     def _expenses(self) -> Iterator[tuple[Whole, Expense | None]]:
         """Yield each case with the time and disk of its replicates; None where no number is enough."""
         block = design.expense([cell.run(replicate=0, block=0, position=0) for cell in self._study.cells])
-        for each in self.whole:
-            n = each.replicates
-            yield each, None if n is None else Expense(block.seconds * n, block.bytes * n)
+        for case in self.whole:
+            n = case.replicates
+            yield case, None if n is None else Expense(block.seconds * n, block.bytes * n)
 
     def print_text(self, clock: Callable[[float], str], disk: Callable[[int], str]) -> None:
         """Print comparisons and cases. ``clock`` and ``disk`` format seconds and bytes."""
@@ -103,14 +105,14 @@ class Pilot:
         print_table(
             [
                 {
-                    "case": each.case,
-                    "power": f"{each.power:.0%}",
-                    "replicates": _number(each.replicates),
+                    "case": case.case,
+                    "power": f"{case.power:.0%}",
+                    "replicates": _number(case.replicates),
                     "time": "" if expense is None else clock(expense.seconds),
                     "disk at most": "" if expense is None else disk(expense.bytes),
-                    "driven by": _title(each.driver),
+                    "driven by": _title(case.driver),
                 }
-                for each, expense in self._expenses()
+                for case, expense in self._expenses()
             ],
             title="The whole study",
         )
@@ -133,13 +135,13 @@ def _levels(study: Study, comparisons: Sequence[Comparison]) -> Levels:
 
 
 def _title(need: Need) -> str:
-    each = need.pilot
-    where = f" at {cell_title(each.cell)}" if each.cell else ""
-    return f"{metric_title(each.metric, each.host, each.direction)} of {each.testbed}{where}"
+    pilot = need.pilot
+    where = f" at {cell_title(pilot.cell)}" if pilot.cell else ""
+    return f"{metric_title(pilot.metric, pilot.host, pilot.direction)} of {pilot.testbed}{where}"
 
 
 def _row(need: Need) -> dict[str, object]:
-    each = need.pilot
+    pilot = need.pilot
     numbers = {
         f"{name}_{round(100 * power)}": value
         for name, replicates in (
@@ -151,17 +153,17 @@ def _row(need: Need) -> dict[str, object]:
         for power, value in zip(POWERS, replicates, strict=True)
     }
     return {
-        "metric": each.metric,
-        "host": each.host or None,
-        "direction": each.direction or None,
-        **{f"factor:{factor}": level for factor, level in each.cell.items()},
-        "testbed": each.testbed,
-        "n": each.estimate.n,
-        "reference_n": each.reference_estimate.n,
+        "metric": pilot.metric,
+        "host": pilot.host or None,
+        "direction": pilot.direction or None,
+        **{f"factor:{factor}": level for factor, level in pilot.cell.items()},
+        "testbed": pilot.testbed,
+        "n": pilot.estimate.n,
+        "reference_n": pilot.reference_estimate.n,
         "ratio": need.ratio,
         "log_stdev": need.deviations[0] if need.deviations else None,
         "reference_log_stdev": need.deviations[1] if need.deviations else None,
-        "pair_log_stdev": each.pair_deviation,
+        "pair_log_stdev": pilot.pair_deviation,
         "to_show": str(need.verdict) if need.verdict else None,
         **numbers,
         "because": need.reason or None,
@@ -169,7 +171,7 @@ def _row(need: Need) -> dict[str, object]:
 
 
 def _text_row(need: Need) -> dict[str, object]:
-    each = need.pilot
+    pilot = need.pilot
     different, equal = (
         [f"{_number(n)} ({_number(upper)})" for n, upper in zip(numbers, uppers, strict=True)]
         for numbers, uppers in ((need.as_found, need.as_found_upper), (need.if_equal, need.if_equal_upper))
@@ -177,7 +179,7 @@ def _text_row(need: Need) -> dict[str, object]:
     inside = need.if_equal != (None,) * len(POWERS)
     return {
         "comparison": _title(need),
-        "pilot n": f"{each.estimate.n}, {each.reference_estimate.n}",
+        "pilot n": f"{pilot.estimate.n}, {pilot.reference_estimate.n}",
         "ratio": "" if need.ratio is None else f"{need.ratio:.3f}",
         "sd": _deviations(need),
         "to show": str(need.verdict) if need.verdict else need.reason,

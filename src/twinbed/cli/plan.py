@@ -49,7 +49,7 @@ _COMPARISONS = {
     "--pilot",
     metavar="RESULTS",
     type=click.Path(path_type=Path),
-    help="Results of a few replicates of STUDY, to estimate how many reach a verdict.",
+    help="Results of a few replicates of STUDY, to estimate how many replicates reach a verdict.",
 )
 @click.option(
     "--multifidelity",
@@ -105,10 +105,10 @@ def command(
     else:
         here, made = quick(_of_cells(study), registry.PLUGINS), progress(study, runs, output)
         if style == "json":
-            cannot = [asdict(each) for each in undecidable(study)]
+            cannot = [asdict(limit) for limit in undecidable(study)]
             refusals = [_refusal(check) for check in (*refused, *here.refused)]
-            about = {"refused": refusals, "untried": list(here.untried), "results": made.to_json()}
-            print_json({**_as_json(study, runs), **about, "undecidable": cannot})
+            machine = {"refused": refusals, "untried": list(here.untried), "results": made.to_json()}
+            print_json({**_as_json(study, runs), **machine, "undecidable": cannot})
         else:
             _print_text(study, runs, [*_machine_lines(here), made.sentence()])
             options = _options(profile, overrides)
@@ -123,7 +123,7 @@ def command(
 
 
 def _options(profile: str | None, overrides: Sequence[str]) -> list[str]:
-    return [*(["--profile", profile] if profile else []), *(part for each in overrides for part in ("-s", each))]
+    return [*(["--profile", profile] if profile else []), *(part for override in overrides for part in ("-s", override))]
 
 
 def _refused(study: Study) -> Sequence[Check]:
@@ -141,8 +141,8 @@ def _of_cells(study: Study) -> list[Run]:
 def _machine_lines(here: Quick) -> Iterator[str]:
     """Yield a line for each problem of this machine, with its remedy, and for what was not tested."""
     for check in here.refused:
-        found = textwrap.shorten(check.found, _REASON, placeholder=" ...")
-        yield f"Not ready: {check.what}: {found}" + (f"; fix: {check.mend}" if check.mend else "")
+        problem = textwrap.shorten(check.found, _REASON, placeholder=" ...")
+        yield f"Not ready: {check.what}: {problem}" + (f"; fix: {check.mend}" if check.mend else "")
     for what in here.untried:
         yield f"Not tested: {what} (`twinbed check` tests them)"
     if not here.refused and not here.untried:
@@ -171,8 +171,8 @@ def _mix_by(study: Study, runs: Sequence[Run], results: Path, style: str) -> Non
 
     mix = Mix(study, results)
     if style == "json":
-        about = {"testbeds": mix.testbed_rows(), "plans": mix.rows(), "refusal": mix.refusal or None}
-        print_json({**_as_json(study, runs), "multifidelity": {**about, "samples": mix.samples(mix.best)}})
+        facts = {"testbeds": mix.testbed_rows(), "plans": mix.rows(), "refusal": mix.refusal or None}
+        print_json({**_as_json(study, runs), "multifidelity": {**facts, "samples": mix.samples(mix.best)}})
     elif style == "csv":
         print_table(mix.rows(), style)
     else:
@@ -245,7 +245,7 @@ def _print_text(study: Study, runs: Sequence[Run], answers: Sequence[str]) -> No
     from twinbed.cli.undecidable import undecidable
     from twinbed.model.units import format_duration
 
-    limits = [each.sentence() for each in undecidable(study)]
+    limits = [limit.sentence() for limit in undecidable(study)]
     _print_head(study, runs, [*answers, *limits])
     say("")
     cells = []

@@ -32,9 +32,9 @@ class _Left:
         self._waiting.pop(run.id, None)
         self._taken.setdefault(run.testbed_name, []).append(seconds)
 
-    def text(self, about: str = "") -> str:
+    def text(self, roughly: str = "") -> str:
         """Return such as ``3 min 05 s left``."""
-        return f"{'at most ' if self._at_most else about}{duration(self.seconds())} left"
+        return f"{'at most ' if self._at_most else roughly}{duration(self.seconds())} left"
 
     def seconds(self) -> float | None:
         if not self._taken:

@@ -65,7 +65,7 @@ def command(results: Path, words: tuple[str, ...], dry_run: bool) -> int:
     if dry_run:
         for record in complete:
             refuse_strange(store.path / "runs" / record.id)
-        going = [each for record in complete for each in thinner.going(record)]
+        going = [artifact for record in complete for artifact in thinner.going(record)]
         say(*_summary(going, keep, readers, is_done=False))
         tell({"dry_run": True, "keep": keep.to_json(), "going": _rows(going)})
         return codes.DONE
@@ -128,8 +128,8 @@ def _keep(words: Sequence[str], store: Store, readers: Readers) -> Keep:
     from twinbed.results.keep.thin import plugins_of
 
     given: dict[str, str] = {}
-    for each in words:
-        name, equals, word = each.rpartition("=")
+    for option in words:
+        name, equals, word = option.rpartition("=")
         given[name if equals else DEFAULT] = word
     if not words:
         of_study = store.outline.data.get("keep")
@@ -159,14 +159,19 @@ def _rows(going: Sequence[Going]) -> list[dict[str, object]]:
     """Return a row for the artifacts of each plugin."""
     rows: dict[tuple[str, str], dict[str, object]] = {}
     for (owner, word), some in _groups(going).items():
-        rows[owner, word] = {"artifacts": owner, "keep": word, "files": len(some), "bytes": sum(each.bytes for each in some)}
+        rows[owner, word] = {
+            "artifacts": owner,
+            "keep": word,
+            "files": len(some),
+            "bytes": sum(artifact.bytes for artifact in some),
+        }
     return list(rows.values())
 
 
 def _groups(going: Sequence[Going]) -> dict[tuple[str, str], list[Going]]:
     groups: dict[tuple[str, str], list[Going]] = {}
-    for each in sorted(going, key=lambda each: (each.owner, each.word)):
-        groups.setdefault((each.owner, str(each.word)), []).append(each)
+    for artifact in sorted(going, key=lambda artifact: (artifact.owner, artifact.word)):
+        groups.setdefault((artifact.owner, str(artifact.word)), []).append(artifact)
     return groups
 
 
@@ -184,7 +189,7 @@ def _summary(going: Sequence[Going], keep: Keep, readers: Readers, *, is_done: b
             "artifacts": owner,
             "keep": word,
             "files": len(some),
-            "bytes": quantity(sum(each.bytes for each in some), "bytes"),
+            "bytes": quantity(sum(artifact.bytes for artifact in some), "bytes"),
         }
         for (owner, word), some in groups.items()
     ]

@@ -37,8 +37,8 @@ def command(results: Path, address: str, raw: bool) -> int:
     to = address_of(address)
     if to is None:
         raise TwinbedError(f"{address} is not an address", advice="give one such as s3://BUCKET/PREFIX or file:///FOLDER")
-    if there := address_of(results):
-        raise TwinbedError(f"{there} is published already", advice="give the results folder instead")
+    if bucket := address_of(results):
+        raise TwinbedError(f"{bucket} is published already", advice="give the results folder instead")
 
     def progress(done: int, total: int) -> None:
         say_progress("publishing", done, total, "runs", stays=True)

@@ -73,7 +73,7 @@ def show(name: str, style: str) -> None:
       twinbed published show LDRD-3.4
       twinbed published show ONL-3 --format csv > loss.csv
 
-    TABLE is such as ICNC-III, icnc-3 or ONL-5. Each number has its labels, its kind, its unit and its printed digits.
+    TABLE is a name such as ICNC-III, icnc-3 or ONL-5. Each number has its labels, its kind, its unit and its printed digits.
     """
     library = _library()
     table = library.table(name)
@@ -85,9 +85,9 @@ def show(name: str, style: str) -> None:
             [{"source": table.source, "table": table.id, "page": table.page, "n": table.n, **row} for row in rows], style
         )
     else:
-        for about, text in _about(library, table).items():
+        for title, text in _about(library, table).items():
             if text not in (None, "", {}):
-                say(f"{about:<8} {_as_text(text)}")
+                say(f"{title:<8} {_as_text(text)}")
         say("")
         columns = (*table.labels, "metric", "kind", "printed", "unit", "note")
         shown = [column for column in columns if any(row[column] for row in rows)]
@@ -160,7 +160,7 @@ def audit(style: str) -> int:
 
     findings = audited(_library())
     if style == "text":
-        say_text("".join(f"{each}\n" for each in _finding_lines(findings)))
+        say_text("".join(f"{line}\n" for line in _finding_lines(findings)))
     else:
         print_table([asdict(finding) for finding in findings], style)
     return codes.DIFFERENT if findings else codes.DONE
@@ -237,23 +237,23 @@ def own(results: Path, margin: float) -> list[Own]:
     tables = extracted(results)
     fixed = tables.outline.data.get("workload", {}).get("payload")
     own: list[Own] = []
-    for each in analysis.run_on(executor(), tables, analysis.params(by=TESTBED, margin=margin)).comparisons:
+    for comparison in analysis.run_on(executor(), tables, analysis.params(by=TESTBED, margin=margin)).comparisons:
         try:
-            payload: int | None = parse_size(each.cell.get("payload", fixed))
+            payload: int | None = parse_size(comparison.cell.get("payload", fixed))
         except QuantityError:
             payload = None
-        levels = [f"{name}={level_text(level)}" for name, level in each.cell.items()]
+        levels = [f"{name}={level_text(level)}" for name, level in comparison.cell.items()]
         own.append(
             Own(
-                metric=each.metric,
-                testbed=each.testbed,
-                reference=each.reference,
+                metric=comparison.metric,
+                testbed=comparison.testbed,
+                reference=comparison.reference,
                 payload=payload,
-                where=" ".join(filter(None, [each.host, each.direction, *levels])),
-                ratio=each.ratio,
-                low=each.ratio_interval.low if each.ratio_interval else None,
-                high=each.ratio_interval.high if each.ratio_interval else None,
-                verdict=str(each.verdict),
+                where=" ".join(filter(None, [comparison.host, comparison.direction, *levels])),
+                ratio=comparison.ratio,
+                low=comparison.ratio_interval.low if comparison.ratio_interval else None,
+                high=comparison.ratio_interval.high if comparison.ratio_interval else None,
+                verdict=str(comparison.verdict),
             )
         )
     return own
@@ -276,7 +276,7 @@ def _about(library: Library, table: Table) -> dict[str, object]:
 
 def _as_text(value: object) -> str:
     """Return a value of ``about`` as text."""
-    return ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, dict) else str(value)
+    return ", ".join(f"{name} {part}" for name, part in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _number(cell: Cell) -> dict[str, object]:
@@ -301,13 +301,13 @@ def _short(number: float | None) -> str | None:
 def _finding_lines(all_findings: Sequence[Finding]) -> Iterator[str]:
     """Yield lines under a heading for each rule. Text that all places of a fact share is printed once."""
     for rule in dict.fromkeys(finding.rule for finding in all_findings):
-        of_rule = [each for each in all_findings if each.rule == rule]
-        facts = len({each.fact for each in of_rule})
+        of_rule = [finding for finding in all_findings if finding.rule == rule]
+        facts = len({finding.fact for finding in of_rule})
         yield f"{rule}: {_counted(facts, len(of_rule))}\n"
-        for fact in dict.fromkeys(each.fact for each in of_rule):
-            yield from _fact([each for each in of_rule if each.fact == fact])
+        for fact in dict.fromkeys(finding.fact for finding in of_rule):
+            yield from _fact([finding for finding in of_rule if finding.fact == fact])
             yield ""
-    yield _counted(len({each.fact for each in all_findings}), len(all_findings))
+    yield _counted(len({finding.fact for finding in all_findings}), len(all_findings))
 
 
 def _counted(facts: int, places: int) -> str:
@@ -316,12 +316,12 @@ def _counted(facts: int, places: int) -> str:
 
 def _fact(places: Sequence[Finding]) -> Iterator[str]:
     names = ("printed", "follows", "arithmetic", "changes")
-    common = [name for name in names if len({getattr(each, name) for each in places}) == 1]
-    for each in places:
-        yield f"  {' '.join(filter(None, (each.source, each.table)))}, {each.cell}"
+    common = [name for name in names if len({getattr(place, name) for place in places}) == 1]
+    for finding in places:
+        yield f"  {' '.join(filter(None, (finding.source, finding.table)))}, {finding.cell}"
         for name in names if len(places) == 1 else [name for name in names if name not in common]:
-            if getattr(each, name):
-                yield f"    {name:<10} {getattr(each, name)}"
+            if getattr(finding, name):
+                yield f"    {name:<10} {getattr(finding, name)}"
     for name in common if len(places) > 1 else []:
         if getattr(places[0], name):
             yield f"    {name:<10} {getattr(places[0], name)}"

@@ -106,7 +106,7 @@ def run_study(
                     only=only,
                     keep_going=keep_going,
                     retry_failed=retry_failed,
-                    looks=deciding,
+                    interim=deciding,
                     on_made=on_made,
                 )
             else:
@@ -166,8 +166,8 @@ def ready(study: Study, to_do: Sequence[Run], results: Path) -> Installed:
 def _warn_undecidable(study: Study, console: Terminal) -> None:
     from twinbed.cli.undecidable import undecidable
 
-    for each in undecidable(study):
-        console.say(each.sentence(), "yellow")
+    for limit in undecidable(study):
+        console.say(limit.sentence(), "yellow")
 
 
 def _report_failures(ending: Ending) -> None:

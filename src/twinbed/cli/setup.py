@@ -33,7 +33,7 @@ def command(purposes: tuple[str, ...], yes: bool) -> int:
     FOR is one of the printed names, such as a driver or a kind of switch (default: all). Every study on this machine needs
     `container` and `image`.
 
-    Exit code 0: everything is there; 3: something is missing.
+    Exit code 0: everything is installed; 3: something is missing.
     """
     chosen = purposes or tuple(packages.FOR_USERS)
     wanted: list[packages.Need] = []

@@ -8,7 +8,7 @@ from twinbed import registry
 from twinbed.cli.on import is_insecure
 from twinbed.design.time import expense
 from twinbed.executor.cluster import cluster
-from twinbed.fleet.blocks import Looks
+from twinbed.fleet.blocks import Interim
 from twinbed.fleet.controller import carry_out
 from twinbed.fleet.words import Asked
 from twinbed.lab import needs
@@ -29,7 +29,7 @@ def carried_out(
     only: Sequence[str],
     keep_going: bool,
     retry_failed: bool,
-    looks: Looks | None,
+    interim: Interim | None,
     on_made: Callable[[str], None],
 ) -> Ending:
     """Make the runs on the cluster ``on``. Raises TwinbedError for a study that a fleet cannot run."""
@@ -53,7 +53,7 @@ def carried_out(
             only=only,
             keep_going=keep_going,
             retry_failed=retry_failed,
-            looks=looks,
+            interim=interim,
             on_made=on_made,
         )
 

@@ -30,12 +30,12 @@ class Standing:
 
     def sentence(self) -> str:
         """Return such as ``12 of 30 runs are in results/x; `twinbed run` makes the other 18.``"""
-        there = self.complete + self.failed
-        if not there + self.others:
+        done = self.complete + self.failed
+        if not done + self.others:
             return f"No runs are in {self.folder} yet."
         failed = f" ({self.failed} failed; --retry-failed repeats them)" if self.failed else ""
         rest = f"`twinbed run` makes {'at most ' if self.at_most else 'the other '}{self.due}" if self.due else "nothing to run"
-        numbers = f"All {self.planned}" if there == self.planned else f"{there} of {self.planned}"
+        numbers = f"All {self.planned}" if done == self.planned else f"{done} of {self.planned}"
         return f"{numbers} runs are in {self.folder}{failed}; {rest}.{self.of_others()}"
 
     def of_others(self) -> str:
@@ -59,7 +59,7 @@ def progress(study: Study, runs: Sequence[Run], output: Path | None) -> Standing
     path = results_folder(study, output)
     folder = Folder(path)
     states = {run.id: folder.status(run.id) for run in runs}
-    found = [state for state in states.values() if state is not None]
-    complete, others = found.count(Status.COMPLETE), folder.count() - len(found)
+    known = [state for state in states.values() if state is not None]
+    complete, others = known.count(Status.COMPLETE), folder.count() - len(known)
     left = len(due(runs, states, retry_failed=False))
-    return Standing(path, len(runs), complete, len(found) - complete, left, others, study.until is not None)
+    return Standing(path, len(runs), complete, len(known) - complete, left, others, study.until is not None)

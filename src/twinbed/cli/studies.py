@@ -33,7 +33,7 @@ def command(name: str | None, output: Path | None, style: str) -> None:
     if name is None:
         if output is not None:
             raise click.UsageError("-o copies a study: give its NAME too")
-        print_table([_row(each, style) for each in loading.shipped_names()], style)
+        print_table([_row(study, style) for study in loading.shipped_names()], style)
         return
     file = loading.shipped_file(name)
     if file is None:

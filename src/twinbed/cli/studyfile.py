@@ -71,5 +71,5 @@ ssh_config_option = click.option(
     type=click.Path(path_type=Path),
     expose_value=False,
     callback=_allow,
-    help="Allow hosts of STUDY to use `config: FILE`, another ssh configuration than yours (docs/remote.md).",
+    help="Allow hosts of STUDY to use `config: FILE`, another ssh configuration than yours.",
 )

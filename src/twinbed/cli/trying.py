@@ -30,7 +30,9 @@ TAIL_BYTES = 2000
 
 @click.command("try")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Keep the run in this results folder. Default: keep nothing.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Keep the run in this results folder. Default: keep nothing."
+)
 @study_options
 def command(study_file: Path, output: Path | None, profile: str | None, overrides: tuple[str, ...]) -> int:
     """Run the workload of STUDY once on a pair of containers, and show where each metric was read.
@@ -79,25 +81,25 @@ def _try(study: Study, study_file: Path, folder: Folder) -> int:
     write_study(folder, study, [run])
     ended = make(run, registry.PLUGINS, folder, installed, lambda event: None)
     artifacts = folder.runs / run.id / "artifacts"
-    found = _evidence(run, artifacts, failed=ended.status is not Status.COMPLETE)
+    evidence = _evidence(run, artifacts, failed=ended.status is not Status.COMPLETE)
     tell(
         {
             "status": ended.status,
             "seconds": ended.seconds,
             "reason": ended.reason,
             "metrics": [
-                {"metric": each.metric, "value": each.value, "unit": each.unit, "file": each.file, "read_from": each.text}
-                for each in found
+                {"metric": row.metric, "value": row.value, "unit": row.unit, "file": row.file, "read_from": row.text}
+                for row in evidence
             ],
         }
     )
     if ended.failed_phase in (None, Phase.COLLECT):
-        say(*_metrics(found))
+        say(*_metrics(evidence))
     if ended.status is Status.COMPLETE:
-        read = "every metric was read" if found else "the workload declares where none of its metrics is read"
+        read = "every metric was read" if evidence else "the workload declares where none of its metrics is read"
         say("", f"The run took {ended.seconds:.1f} s; {read}.", f"Next: twinbed plan {study_file}")
         return codes.DONE
-    unread = sum(each.value is None for each in found) if ended.failed_phase is Phase.COLLECT else 0
+    unread = sum(row.value is None for row in evidence) if ended.failed_phase is Phase.COLLECT else 0
     reason = f"{amount(unread, 'metric')} could not be read." if unread else f"{ended.failed_phase}: {ended.reason}"
     say("", *f"The run failed: {reason}".split("\n"), "", *_output(folder.tree, run))
     say("", f"Correct {study_file}, then: twinbed try {study_file}")
@@ -110,7 +112,7 @@ def trial(study: Study) -> Run:
     from twinbed.model.topology import Topology
     from twinbed.study.run import Choice
 
-    cell = next((each for each in study.cells if each.testbed.kind == CONTAINER), None)
+    cell = next((cell for cell in study.cells if cell.testbed.kind == CONTAINER), None)
     if cell is None:
         first = study.cells[0]
         container = Choice(CONTAINER, registry.PLUGINS.drivers[CONTAINER].params())
@@ -127,21 +129,20 @@ def _evidence(run: Run, artifacts: Path, *, failed: bool) -> Sequence[Evidence]:
 
     workload = registry.PLUGINS.workloads[run.workload.kind]
     try:
-        found = workload.evidence(run.workload.params, artifacts)
-        if not found and not failed:
+        evidence = workload.evidence(run.workload.params, artifacts)
+        if not evidence and not failed:
             values = workload.parse(run.workload.params, artifacts).values
-            found = [Evidence(each.host, each.metric, each.value, each.unit, "", "") for each in values]
+            evidence = [Evidence(value.host, value.metric, value.value, value.unit, "", "") for value in values]
     except UNREADABLE:
         if not failed:
             raise
         return ()
-    return found
+    return evidence
 
 
-def _metrics(found: Sequence[Evidence]) -> Iterator[str]:
+def _metrics(evidence: Sequence[Evidence]) -> Iterator[str]:
     rows = [
-        (each.metric, "not read" if each.value is None else f"{each.value:.6g} {each.unit}", each.file, each.text)
-        for each in found
+        (row.metric, "not read" if row.value is None else f"{row.value:.6g} {row.unit}", row.file, row.text) for row in evidence
     ]
     widths = [max((len(row[at]) for row in rows), default=0) for at in (0, 1)]
     for metric, value, file, text in rows:
@@ -151,11 +152,11 @@ def _metrics(found: Sequence[Evidence]) -> Iterator[str]:
 def _output(tree: Tree, run: Run) -> Iterator[str]:
     """Yield the last lines of each program's output."""
     below = f"runs/{run.id}/artifacts"
-    for name, about in tree.files(below):
-        if not about.st_size or not name.endswith((".txt", ".out", ".err")):
+    for name, status in tree.files(below):
+        if not status.st_size or not name.endswith((".txt", ".out", ".err")):
             continue
         with tree.open(f"{below}/{name}") as file:
-            file.seek(max(0, about.st_size - TAIL_BYTES))
+            file.seek(max(0, status.st_size - TAIL_BYTES))
             lines = file.read(TAIL_BYTES).decode(errors="replace").strip().splitlines()
         yield f"{name}:"
         yield from (f"    {line}" for line in lines[-LINES:])

@@ -25,8 +25,8 @@ def with_volume(command: click.Command, name: str) -> click.Command:
         for member in command.commands.values():
             with_volume(member, str(member.name))
         return command
-    taken = {option for each in command.params for option in each.opts}
-    if name in WITHOUT or _QUIET in {each.name for each in command.params}:
+    taken = {option for param in command.params for option in param.opts}
+    if name in WITHOUT or _QUIET in {param.name for param in command.params}:
         return command
     if "-q" not in taken:
         text = "Print nothing but errors and --json."

@@ -48,34 +48,34 @@ def plans(covariances: Matrix, costs: Matrix, budget: float) -> list[Plan]:
     find nothing better, or mean fewer than LEAST_PAIRS draws of the expensive model. ``covariances`` is (outputs, models,
     models), ``costs`` of one draw."""
     methods = (monte_carlo, mfmc, acv, mlblue)
-    found = [_whole(method(covariances, costs, budget), covariances, costs, budget) for method in methods]
+    made = [_plan(method(covariances, costs, budget), covariances, costs, budget) for method in methods]
     plain = Plan(Method.MONTE_CARLO, {(0,): max(int(budget / costs[0]), 1)}, (1.0,) * len(covariances))
-    return [plain, *(each for each in found if each is not None and set(each.samples) != {(0,)})]
+    return [plain, *(plan for plan in made if plan is not None and set(plan.samples) != {(0,)})]
 
 
-def best(found: Sequence[Plan]) -> Plan:
+def best(candidates: Sequence[Plan]) -> Plan:
     """Return the first plan, from simple to general, whose worst output is about as good as the best's; plain Monte Carlo if no
     plan gains."""
-    least = min(each.worst for each in found)
-    return next(each for each in found if each.worst <= least * SIMPLER) if least < 1 else found[0]
+    least = min(plan.worst for plan in candidates)
+    return next(plan for plan in candidates if plan.worst <= least * SIMPLER) if least < 1 else candidates[0]
 
 
-def _whole(allocation: Allocation, covariances: Matrix, costs: Matrix, budget: float) -> Plan | None:
+def _plan(allocation: Allocation, covariances: Matrix, costs: Matrix, budget: float) -> Plan | None:
     """Round within the budget. Draws of the expensive model are at least LEAST_PAIRS, at the cost of the others."""
-    dear = allocation.draws(0)
-    few = max(LEAST_PAIRS / dear, 1.0)
-    with_dear = {
+    draws = allocation.draws(0)
+    few = max(LEAST_PAIRS / draws, 1.0)
+    with_expensive = {
         group: math.ceil(count * few) if few > 1 else math.floor(count)
         for group, count in allocation.groups.items()
         if 0 in group
     }
-    spent = sum(count * _price(group, costs) for group, count in with_dear.items())
+    spent = sum(count * _price(group, costs) for group, count in with_expensive.items())
     others = {group: count for group, count in allocation.groups.items() if 0 not in group}
     wanted = sum(count * _price(group, costs) for group, count in others.items())
     scale = (budget - spent) / wanted if wanted else 0.0
-    samples = {group: count for group, count in with_dear.items() if count}
+    samples = {group: count for group, count in with_expensive.items() if count}
     samples |= {group: math.floor(count * scale) for group, count in others.items() if math.floor(count * scale) > 0}
-    n, cheap = sum(with_dear.values()), len({model for group in samples for model in group if model})
+    n, cheap = sum(with_expensive.values()), len({model for group in samples for model in group if model})
     if scale < 0 or n - cheap - 2 <= 0 or not any(0 in group for group in samples):
         return None
     cost = sum(count * _price(group, costs) for group, count in samples.items())

@@ -43,7 +43,7 @@ def expense(runs: Iterable[Run]) -> Expense:
     """Return the expense of some runs, one after another."""
     seconds, size = 0.0, 0
     for run in runs:
-        one = run_expense(run)
-        seconds += one.seconds
-        size += one.bytes
+        cost = run_expense(run)
+        seconds += cost.seconds
+        size += cost.bytes
     return Expense(seconds, size)

@@ -91,7 +91,7 @@ def value_of(answer: object, function: Callable[[T], R], who: str) -> R:
         failure = _Failure.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(each) for each in first["loc"]) or "it"
+        where = ".".join(str(step) for step in first["loc"]) or "it"
         raise BadAnswer(f"{who} sends an invalid answer: {where}: {first['msg']}"[:1000]) from None
     raise failure.error()
 

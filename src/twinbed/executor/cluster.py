@@ -99,7 +99,8 @@ def _described(file: Path, insecure: bool) -> Iterator[tuple[str, Security]]:
         workers = settings.pop("workers", None)
     except (OSError, UnicodeDecodeError, YAMLError, LookupError, TypeError, ValueError) as error:
         raise NoExecutor(
-            f"{file} describes no cluster: {error!r:.300}", advice="cluster: {kind: slurm, workers: 10, cores: 1, memory: 4GB}"
+            f"{file} does not describe a cluster: {error!r:.300}",
+            advice="cluster: {kind: slurm, workers: 10, cores: 1, memory: 4GB}",
         ) from None
     if kind not in _KINDS:
         raise NoExecutor(f"{file}: unknown kind of cluster {kind!r}", advice=instead(kind, sorted(_KINDS)))
@@ -136,7 +137,7 @@ class Cluster:
         self.client, self.name = client, name
 
     @property
-    def there(self) -> bool:
+    def is_there(self) -> bool:
         """Return whether the scheduler is there, as far as is known yet."""
         return self.client.status == "running" and not self.client.deaf
 
@@ -153,7 +154,7 @@ class Cluster:
 
         def asked() -> object:
             workers = self.client.scheduler_info(n_workers=-1)["workers"]
-            return {address: about["resources"] for address, about in workers.items()}
+            return {address: facts["resources"] for address, facts in workers.items()}
 
         return self._asked(asked, dict[str, dict[str, float]])
 
@@ -232,7 +233,7 @@ class Cluster:
         except (CancelledError, CommClosedError, OSError):  # which the client's status may tell a moment later only
             raise self.lost() from None
         except Exception as error:  # noqa: BLE001 - whatever dask makes of an answer that is none
-            raise BadAnswer(f"{self.name} hands over no answer: {error!r:.300}") from None
+            raise BadAnswer(f"{self.name} does not return an answer: {error!r:.300}") from None
 
 
 def refuse_open(address: str, on: str, insecure: bool) -> None:
@@ -240,7 +241,7 @@ def refuse_open(address: str, on: str, insecure: bool) -> None:
     if insecure or address.startswith("tls://") or _is_loopback(host := urlsplit(address).hostname or ""):
         return
     raise NoExecutor(
-        f"--on {on}: no TLS to {host or address}. Whoever reaches that scheduler, or answers in its place, can send "
+        f"--on {on}: no TLS to {host or address}. Anyone who reaches that scheduler, or answers in its place, can send "
         "results of their own and run programs on its workers",
         advice="use tls:// (docs/scale.md, TLS), or add --insecure if the network is yours alone",
     )
@@ -249,7 +250,9 @@ def refuse_open(address: str, on: str, insecure: bool) -> None:
 def _is_loopback(host: str) -> bool:
     """Return whether a name leads to this machine: all its addresses must."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
-    return bool(found) and all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)
+    return bool(addresses) and all(
+        ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses
+    )

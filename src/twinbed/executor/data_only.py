@@ -85,7 +85,7 @@ class _Data:
             raise CommClosedError(str(error)) from None
         except (ValueError, LookupError, TypeError, AttributeError, struct.error, msgpack.UnpackException) as error:
             self.abort()
-            raise Strange(f"a message is no data, or too long: {error}"[:300]) from None
+            raise Strange(f"a message is not data, or is too long: {error}"[:300]) from None
         except BaseException:
             self.abort()
             raise
@@ -113,7 +113,7 @@ def decoded(frames: Sequence[memoryview]) -> Any:
     """Return the message in frames: bytes, texts, numbers, None or Unread. Raises ValueError for a message that is pickled in
     part, and what msgpack raises."""
 
-    def found(mapping: dict[object, object]) -> object:
+    def restored(mapping: dict[object, object]) -> object:
         if "__Set__" in mapping:
             return set(_listed(mapping["as-list"]))
         if "__Pickled__" in mapping or "__Enum__" in mapping:
@@ -126,7 +126,7 @@ def decoded(frames: Sequence[memoryview]) -> Any:
             return _value(header, frames[at + 1 : at + 1 + header["num-sub-frames"]])
         return mapping
 
-    return _unpacked(frames[0], found)
+    return _unpacked(frames[0], restored)
 
 
 def _unpacked(frame: memoryview, hook: Any = None) -> Any:
@@ -136,7 +136,7 @@ def _unpacked(frame: memoryview, hook: Any = None) -> Any:
 
 def _listed(value: object) -> tuple[object, ...]:
     if not isinstance(value, tuple):
-        raise ValueError("a set of no list")
+        raise ValueError("a set that is not a list")
     return value
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG = 1
-_LOOK_S = 5.0
+_CHECK_S = 5.0
 """The time between checks whether a process is stopped. Ctrl-Z stops all, and `fg` continues all."""
 
 
@@ -79,10 +79,10 @@ def _first_done(futures: Iterable[Future[R]]) -> set[Future[R]]:
     """Return the futures that are done, once one is. A process that is stopped at two checks is killed: perhaps nobody will
     ever continue it."""
     before: set[int] = set()
-    while not (done := wait(futures, _LOOK_S, FIRST_COMPLETED).done):
+    while not (done := wait(futures, _CHECK_S, FIRST_COMPLETED).done):
         stopped = {process.pid for process in multiprocessing.active_children() if process.pid and _stopped(process.pid)}
         for number in before & stopped:
-            _LOG.info("process %d, which does tasks, was stopped: it is killed, and its task done again", number)
+            _LOG.info("process %d, a worker, was stopped: it is killed, and its task is repeated", number)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
         before = stopped

@@ -25,9 +25,9 @@ def unpacked(content: bytes) -> dict[str, bytes]:
     try:
         sizes = loads(content[: max(end, 0)])
     except ValueError as error:
-        raise BadAnswer(f"a worker's answer is no list of files: {error}") from None
+        raise BadAnswer(f"a worker's answer is not a list of files: {error}") from None
     if not isinstance(sizes, dict) or len(sizes) > _MOST_FILES:
-        raise BadAnswer(f"a worker's answer is no list of at most {_MOST_FILES:,} files")
+        raise BadAnswer(f"a worker's answer is not a list of at most {_MOST_FILES:,} files")
     if strange := [name for name, size in sizes.items() if not (_NAME.fullmatch(name) and type(size) is int and size >= 0)]:
         raise BadAnswer(f"a worker's answer has a file with the invalid name {strange[0][:80]!r}, or without a size")
     if sum(sizes.values()) != len(content) - end - 1:

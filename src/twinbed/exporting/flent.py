@@ -103,7 +103,7 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
     udp = any(row.get("datagrams") is not None for row in intervals)
     step_s = max(0.1, round(max((row["seconds"] for row in intervals), default=STEP_S), 1))
     series = dict([*_rates(intervals, udp, step_s), *_delays(tables.get("probes", ()), tables.get("delay_windows", ()))])
-    last = max((point.at_s for each in series.values() for point in each.points), default=0.0)
+    last = max((point.at_s for own in series.values() for point in own.points), default=0.0)
     if last / step_s >= MOST_STEPS:
         raise TwinbedError(f"{filename}: a series of {last:g} s is too long to be written", advice="export without --flent")
     steps = math.floor(last / step_s) + 1
@@ -113,10 +113,10 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
     return {
         "version": VERSION,
         "x_values": [step * step_s for step in range(steps)],
-        "results": {name: _stepped(each.points, steps, step_s) for name, each in series.items()},
+        "results": {name: _stepped(own.points, steps, step_s) for name, own in series.items()},
         "raw_values": {
-            name: [{"t": began + point.at_s, "val": point.value, **point.lasts} for point in each.points]
-            for name, each in series.items()
+            name: [{"t": began + point.at_s, "val": point.value, **point.lasts} for point in own.points]
+            for name, own in series.items()
         },
         "metadata": {
             "NAME": (UDP if udp else TCP) if intervals else PING,
@@ -132,7 +132,7 @@ def document(run: Row, factors: Sequence[str], tables: Mapping[str, Sequence[Row
             "LOCAL_HOST": run["testbed"],
             "FLENT_VERSION": f"twinbed-{twinbed.__version__}",
             "NOTE": f"run {run['run']} of twinbed; each series' seconds count from its own beginning",
-            "SERIES_META": {name: {"UNITS": each.unit} for name, each in series.items()},
+            "SERIES_META": {name: {"UNITS": own.unit} for name, own in series.items()},
         },
     }
 
@@ -194,4 +194,4 @@ def _stepped(points: Iterable[Point], steps: int, step_s: float) -> list[float |
     of: list[list[Point]] = [[] for _ in range(steps)]
     for point in points:
         of[math.floor(point.at_s / step_s)].append(point)
-    return [fmean([each.value for each in step], [each.seconds or 1.0 for each in step]) if step else None for step in of]
+    return [fmean([point.value for point in step], [point.seconds or 1.0 for point in step]) if step else None for step in of]

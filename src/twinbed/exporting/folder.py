@@ -17,10 +17,10 @@ FORMAT = 1
 
 def opened(folder: Path, study: str, version: str) -> None:
     """Make the folder, or check that an export made it. Raises TwinbedError where something else did."""
-    there = Tree(folder).entries() if folder.is_dir() else {}
-    if (there and MARK not in there) or (folder.exists() and not folder.is_dir()):
-        raise TwinbedError(f"{folder} exists, and no export made it", advice="name another folder with -o")
-    if there:
+    entries = Tree(folder).entries() if folder.is_dir() else {}
+    if (entries and MARK not in entries) or (folder.exists() and not folder.is_dir()):
+        raise TwinbedError(f"{folder} exists, and is not an export", advice="name another folder with -o")
+    if entries:
         before = _study(folder)
         if before != study:
             raise TwinbedError(f"{folder} is the export of {before!r}, not of {study!r}", advice="name another folder with -o")

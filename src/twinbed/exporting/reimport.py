@@ -50,7 +50,7 @@ def write(results: Results, folder: Path) -> int:
         declared = _declared(row for run in of_cell for row in values[run["run"]])
         entries += _entry(name, testbed, levels, declared, anchors)
     head = [
-        f"# {results.name}, exported by twinbed. To have its metrics again: twinbed import . --manifest {MANIFEST} -o RESULTS",
+        f"# {results.name}, exported by twinbed. Import its metrics again: twinbed import . --manifest {MANIFEST} -o RESULTS",
         f"reference: {json.dumps(results.reference)}",
         "testbeds:",
         *(f"  {json.dumps(testbed)}:" for testbed in results.testbeds),
@@ -78,8 +78,8 @@ def _entry(
     name: str, testbed: str, levels: Mapping[str, Level], declared: Mapping[str, Mapping[str, object]], anchors: dict[str, str]
 ) -> list[str]:
     """Return the YAML of one cell's files; JSON is YAML. Equal declarations are written once."""
-    units = json.dumps({"units": {metric: about["unit"] for metric, about in declared.items()}}, ensure_ascii=False)
-    metrics = json.dumps([{"name": metric, **about} for metric, about in declared.items()], ensure_ascii=False)
+    units = json.dumps({"units": {metric: facts["unit"] for metric, facts in declared.items()}}, ensure_ascii=False)
+    metrics = json.dumps([{"name": metric, **facts} for metric, facts in declared.items()], ensure_ascii=False)
     return [
         f"- pattern: {json.dumps(name + '/{replicate:int}.csv')}",
         f"  format: {twinbed_metrics.name}",

@@ -70,7 +70,7 @@ class Blocks:
     def _begin_again(self, block: Block) -> None:
         for run in block.runs:
             if self.states[run.id] is not None:
-                self._aside(run, f"its block starts again: {block.home or 'no machine of the fleet'} does not go on with it")
+                self._aside(run, f"its block starts again: {block.home or 'no machine of the fleet'} does not continue it")
         block.due, block.home = list(block.runs), None
 
     def _aside(self, run: Run, reason: str) -> None:
@@ -93,14 +93,14 @@ class Blocks:
                 block.taken = None
 
 
-class Looks(Protocol):
+class Interim(Protocol):
     """Interim analyses of a study that ends as soon as it is decided."""
 
     def goes_on(self, block: int) -> bool:
         """Carry out the interim analysis that is due. Return whether another block is needed after this one."""
         ...
 
-    def next_look(self, blocks: int) -> int:
+    def next_interim(self, blocks: int) -> int:
         """Return the number of blocks at the next interim analysis."""
         ...
 
@@ -111,7 +111,7 @@ class Progress:
 
     blocks: Blocks
     count: int
-    looks: Looks | None
+    interim: Interim | None
     on_reach: Callable[[int], None]
     done: int = 0
     reach: int = 0
@@ -125,10 +125,10 @@ class Progress:
         """Count finished blocks, and carry out interim analyses in the order of blocks."""
         while self.done < self.count and self.done not in self.blocks.left:
             self.done += 1
-            if self.looks and not self.looks.goes_on(self.done - 1):
+            if self.interim and not self.interim.goes_on(self.done - 1):
                 self.decided, self.reach = True, self.done
                 return
-        reach = min(self.looks.next_look(self.done), self.count) if self.looks else self.count
+        reach = min(self.interim.next_interim(self.done), self.count) if self.interim else self.count
         if reach > self.reach:
             self.reach = reach
             self.on_reach(reach)

@@ -21,7 +21,7 @@ from twinbed.contracts import exit_codes as codes
 from twinbed.executor.cluster import ANSWER_S, Cluster
 from twinbed.fleet import member
 from twinbed.fleet.arrival import batches, checked, checked_offer, hold_to, link_check, pieces_of, write
-from twinbed.fleet.blocks import Block, Blocks, Looks, Progress
+from twinbed.fleet.blocks import Block, Blocks, Interim, Progress
 from twinbed.fleet.peers import Peers
 from twinbed.fleet.words import Asked, Fetched, Made, Offered, Ordered, Wanted
 from twinbed.hosts.error import HostError
@@ -112,12 +112,12 @@ def carry_out(
     only: Sequence[str] = (),
     keep_going: bool = True,
     retry_failed: bool = False,
-    looks: Looks | None = None,
+    interim: Interim | None = None,
     on_made: Callable[[str], None] = lambda run: None,
 ) -> Ending:
     """Make the missing runs on the cluster's machines, into ``folder``, which the caller has locked.
 
-    ``ask`` makes the first question to machines from the results' identity and the runs. ``looks``: the interim analyses of a
+    ``ask`` makes the first question to machines from the results' identity and the runs. ``interim``: the interim analyses of a
     study that ends as soon as it is decided. No block after the next interim analysis starts before it, so that the decision,
     and its number of blocks, are as on one machine. Other options are as for ``lab.study``.
 
@@ -129,7 +129,7 @@ def carry_out(
     to_do = due(wanted, states, retry_failed)
     listener(StudyBegan(len(wanted), len(wanted) - len(to_do)))
     blocks = Blocks.of(wanted, folder, states, retry_failed)
-    progress = Progress(blocks, study.replicates, looks, lambda reach: write_study(folder, study, _before(runs, reach)))
+    progress = Progress(blocks, study.replicates, interim, lambda reach: write_study(folder, study, _before(runs, reach)))
     progress.go_on()
     made = 0
     if not progress.ended:
@@ -179,7 +179,7 @@ class _Loop:
         self._look()
         while not self.progress.ended and not self.stopped:
             self._give_work(began)
-            if not any(each.busy for each in self.members.values()) and time.monotonic() - began > ANSWER_S:
+            if not any(worker.busy for worker in self.members.values()) and time.monotonic() - began > ANSWER_S:
                 self._refuse_if_nobody_works()
             with contextlib.suppress(Empty):
                 worker, future = self.ended.get(timeout=_TICK_S)
@@ -210,7 +210,7 @@ class _Loop:
         """Return the workers by address, and the resources of new ones. Raises NoExecutor if the scheduler is lost, which the
         client's status may show a moment later."""
         lost = self.cluster.lost("complete runs are kept, and machines keep the runs that they made meanwhile")
-        if not self.cluster.there:
+        if not self.cluster.is_there:
             raise lost
         present = self.cluster.threads()
         resources = self.cluster.resources() if present.keys() - self.members.keys() else {}
@@ -227,7 +227,7 @@ class _Loop:
         self.listener(MachineLeft(worker.name, reason, sum(1 for _ in self._joined())))
 
     def _joined(self) -> Iterator[_Member]:
-        return (each for each in self.members.values() if each.name and not each.left_out)
+        return (worker for worker in self.members.values() if worker.name and not worker.left_out)
 
     def _begin(self, worker: _Member, steps: _Steps) -> None:
         worker.steps = steps
@@ -275,7 +275,7 @@ class _Loop:
         offered = yield _Task(member.prepare, self.asked)
         assert isinstance(offered, Offered)
         name = checked_offer(offered, worker.address).machine
-        if any(each.name == name for each in self._joined()):
+        if any(other.name == name for other in self._joined()):
             raise HostError(f"{name} has a worker already, at another address")
         if self.notes.machines and offered.image != self.notes.image:
             raise HostError(
@@ -292,7 +292,9 @@ class _Loop:
 
     def _give_work(self, began: float) -> None:
         now = time.monotonic()
-        awaited = {each.name for each in self._joined()} | {name for name, seen in self.seen_s.items() if now - seen < AWAY_S}
+        awaited = {worker.name for worker in self._joined()} | {
+            name for name, seen in self.seen_s.items() if now - seen < AWAY_S
+        }
         if now - began < AWAY_S:  # others may still come
             awaited |= {block.home for block in self.blocks.left.values() if block.home}
         for worker in self._joined():
@@ -307,7 +309,9 @@ class _Loop:
         """Raise NoMachine unless a machine has joined, or the loop waits for one that is away."""
         if any(self._joined()) or any(time.monotonic() - seen < AWAY_S for seen in self.seen_s.values()):
             return
-        reasons = [f"  {each.name or address}: {each.left_out}" for address, each in self.members.items() if each.left_out]
+        reasons = [
+            f"  {worker.name or address}: {worker.left_out}" for address, worker in self.members.items() if worker.left_out
+        ]
         raise NoMachine(
             "\n".join(["no machine of the fleet can make these runs:", *(reasons or ["  all workers are gone"])]),
             advice=f"on each machine, as root: dask worker SCHEDULER --nthreads 1 --resources {RESOURCE}=1; then repeat this",
@@ -362,10 +366,10 @@ class _Loop:
 
     def end(self) -> None:
         """Have machines give up runs that nobody waits for; if all runs are made, remove everything from the machines."""
-        if not self.cluster.there:
+        if not self.cluster.is_there:
             return
-        busy = [each.address for each in self.members.values() if each.busy]
-        idle = [each.address for each in self._joined() if not each.busy]
+        busy = [worker.address for worker in self.members.values() if worker.busy]
+        idle = [worker.address for worker in self._joined() if not worker.busy]
         with contextlib.suppress(Exception):
             if busy:
                 self.cluster.client.run(member.give_up, self.notes.id, workers=busy, on_error="ignore")
@@ -379,7 +383,9 @@ def _rate(folder: Folder, run: Run) -> float | None:
     if folder.status(run.id) != Status.COMPLETE:
         return None
     try:
-        found = workload.parse(run.workload.params, folder.runs / run.id / "artifacts").values
+        values = workload.parse(run.workload.params, folder.runs / run.id / "artifacts").values
     except UNREADABLE:
         return None
-    return next((each.value for each in found if (each.metric, each.host, each.direction) == (workload.rate, "", "")), None)
+    return next(
+        (value.value for value in values if (value.metric, value.host, value.direction) == (workload.rate, "", "")), None
+    )

@@ -78,7 +78,7 @@ def _known(run: Run) -> None:
     kinds = {
         f"driver {run.testbed.kind}": run.testbed.kind in plugins.drivers,
         f"workload {run.workload.kind}": run.workload.kind in plugins.workloads,
-        **{f"{each.kind}": each.kind in plugins.accompanying for each in run.accompanying()},
+        **{f"{plugin.kind}": plugin.kind in plugins.accompanying for plugin in run.accompanying()},
     }
     if missing := [kind for kind, is_known in kinds.items() if not is_known]:
         raise LeftOut(f"it lacks {', '.join(missing)}")
@@ -128,8 +128,8 @@ def make_run(ordered: Ordered) -> Made:
 
 def _image(results: str, added: Added) -> Image | None:
     """Find the image and check its files, once for all runs of a study."""
-    if (results, added) not in _images and (found := find(added=added)) is not None:
-        _images[results, added] = found
+    if (results, added) not in _images and (image := find(added=added)) is not None:
+        _images[results, added] = image
     return _images.get((results, added))
 
 

@@ -55,10 +55,10 @@ class Peers:
         if len(own) < LAST:
             return None
         peers = [fmean(of) for name, of in self.latest.items() if name != machine and len(of) == LAST]
-        found = apart(fmean(own), peers, ALPHA / self.blocks, math.log1p(self.margin))
-        if found is None:
+        difference = apart(fmean(own), peers, ALPHA / self.blocks, math.log1p(self.margin))
+        if difference is None:
             return None
-        how = f"{abs(math.expm1(found)):.0%} {'above' if found > 0 else 'below'} that of {len(peers)} others"
+        how = f"{abs(math.expm1(difference)):.0%} {'above' if difference > 0 else 'below'} that of {len(peers)} others"
         return f"it drifted away from its peers: in its last {LAST} blocks {self.reference} is {how}"
 
     def forget(self, machine: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from twinbed.model.json import Document, Json, document, each, integer, named, optional, text, truth, value_of
+from twinbed.model.json import Document, Json, document, integer, named, optional, text, truth, tuple_of, value_of
 
 _INITIAL_WINDOW = 10
 """Segments, if the route sets none (RFC 6928; Linux's TCP_INIT_CWND)."""
@@ -77,9 +77,9 @@ def read(answer: Document) -> NicState:
         mtu=value_of(answer, "mtu", optional(integer)),
         up=value_of(answer, "up", optional(truth)),
         carrier=value_of(answer, "carrier", optional(truth)),
-        addresses=value_of(answer, "addresses", each(text)),
+        addresses=value_of(answer, "addresses", tuple_of(text)),
         qdisc=value_of(answer, "qdisc", optional(text)),
-        routes=value_of(answer, "routes", each(_route)),
+        routes=value_of(answer, "routes", tuple_of(_route)),
         driver=value_of(answer, "driver", optional(text)),
         firmware=value_of(answer, "firmware", optional(text)),
         bus=value_of(answer, "bus", optional(text)),

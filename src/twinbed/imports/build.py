@@ -17,7 +17,7 @@ from twinbed.imports.layout.names import shown
 from twinbed.imports.layout.run_key import ImportRefused
 from twinbed.imports.runs import Made
 from twinbed.imports.scan import ScannedFile, opened
-from twinbed.imports.study import KIND, About, artifact, order, passport, record, study
+from twinbed.imports.study import KIND, ImportSettings, artifact, order, passport, record, study
 from twinbed.model.json import WRONG, Document, document, parsed, why
 from twinbed.model.record import Record
 from twinbed.results.folder import Folder, failed_writes_are_clear
@@ -38,7 +38,7 @@ class Written:
     """Numbers of runs that were written."""
 
     added: int
-    there: int
+    present: int
     """Runs that had been imported before."""
     others: int
     """Runs of earlier imports that this one does not have."""
@@ -54,14 +54,14 @@ def before(results: Path) -> tuple[Document, list[Record]]:
     if not results.is_dir():
         return {}, []
     tree = Tree(results)
-    there = tree.entries()
-    if "study.json" not in there and not there.keys() <= _INTERRUPTED:
+    entries = tree.entries()
+    if "study.json" not in entries and not entries.keys() <= _INTERRUPTED:
         raise ImportRefused(f"{results} is not empty and has no results", advice="name a new folder with -o")
     try:
-        data = document(parsed(tree.read("study.json"))) if "study.json" in there else {}
+        data = document(parsed(tree.read("study.json"))) if "study.json" in entries else {}
         names = [f"runs/{name}/run.json" for name in tree.entries("runs") if not name.startswith(".")]
         records = [Record.from_json(document(parsed(tree.read(name)))) for name in names if tree.kind(name) is not None]
-        ours = (not data or "import" in data) and all(each.settings["testbed"]["kind"] == KIND for each in records)
+        ours = (not data or "import" in data) and all(record.settings["testbed"]["kind"] == KIND for record in records)
     except (OSError, *WRONG) as error:
         raise ImportRefused(f"{results} cannot be read: {why(error)}", advice="name a new folder with -o") from error
     if not ours:
@@ -73,7 +73,7 @@ def build(
     folder: Path,
     results: Path,
     runs: Sequence[Made],
-    about: About,
+    settings: ImportSettings,
     files: Document,
     *,
     link: bool = False,
@@ -86,47 +86,49 @@ def build(
     target = Folder(results)
     before(results)
     with target.locked():
-        known, there = before(results)
-        have = {each.id: each for each in there}
+        known, present = before(results)
+        have = {record.id: record for record in present}
         fresh = [run for run in runs if run.id not in have]
-        _same_factors([*runs], there)
-        places = order(fresh, there)
+        _same_factors([*runs], present)
+        places = order(fresh, present)
         made: list[Record] = []
         executor: Executor = Processes(len(os.sched_getaffinity(0))) if len(fresh) > ALONE_RUNS else Here()
         for start in range(0, len(fresh), BATCH):
             some = fresh[start : start + BATCH]
-            made += _batch(_Task(folder, results, some, about, {run.id: places[run.id] for run in some}, link), executor)
+            made += _batch(_Task(folder, results, some, settings, {run.id: places[run.id] for run in some}, link), executor)
             on_progress(len(made), len(fresh))
-        text = json.dumps(study(about, [*there, *made], known, files), indent=1) + "\n"
+        text = json.dumps(study(settings, [*present, *made], known, files), indent=1) + "\n"
         if fresh or target.tree.kind("study.json") is None:
             target.write("study.json", text)
     again = [run for run in runs if run.id in have]
-    others = len(there) - len({run.id for run in again})
+    others = len(present) - len({run.id for run in again})
     return Written(
         len(made), len(again), others, tuple(_changed(run, have[run.id]) for run in again if _differs(run, have[run.id]))
     )
 
 
-def _same_factors(runs: Sequence[Made], there: Sequence[Record]) -> None:
+def _same_factors(runs: Sequence[Made], present: Sequence[Record]) -> None:
     """Check that all runs have the same factors: other cells can never be compared. Raises ImportRefused."""
-    sets = {frozenset(run.levels) for run in runs} | {frozenset(each.levels) - {"testbed"} for each in there}
+    sets = {frozenset(run.levels) for run in runs} | {frozenset(record.levels) - {"testbed"} for record in present}
     if len(sets) > 1:
-        one, other = sorted(sorted(names) for names in sets)[:2]
-        lacking = sorted(set(one) ^ set(other))
+        some, other = sorted(sorted(names) for names in sets)[:2]
+        lacking = sorted(set(some) ^ set(other))
         raise ImportRefused(
             f"not all runs have the same factors: some lack {', '.join(lacking)}",
             advice="runs are compared in cells, so each needs a level of every factor; a YAML manifest gives it below 'levels'",
         )
 
 
-def _differs(run: Made, there: Record) -> bool:
-    hashes = {file.sha256 for each in run.candidates() for file in (each.scanned, *each.scanned.then) if file.sha256}
-    return hashes != {str(each.get("sha256")) for each in there.artifacts}
+def _differs(run: Made, record: Record) -> bool:
+    hashes = {
+        file.sha256 for candidate in run.candidates() for file in (candidate.scanned, *candidate.scanned.then) if file.sha256
+    }
+    return hashes != {str(entry.get("sha256")) for entry in record.artifacts}
 
 
-def _changed(run: Made, there: Record) -> str:
-    names = ", ".join(shown(each.scanned.path) for each in run.candidates())
-    return f"{names}: run {there.id} was imported from other files or contents and stays as it was"
+def _changed(run: Made, record: Record) -> str:
+    names = ", ".join(shown(candidate.scanned.path) for candidate in run.candidates())
+    return f"{names}: run {record.id} was imported from other files or contents and is kept unchanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class _Task:
     folder: Path
     results: Path
     runs: Sequence[Made]
-    about: About
+    settings: ImportSettings
     places: Mapping[str, tuple[int, int]]
     link: bool
 
@@ -150,10 +152,10 @@ def _batch(whole: _Task, executor: Executor) -> list[Record]:
     tasks = [replace(whole, runs=whole.runs[at : at + CHUNK]) for at in range(0, len(whole.runs), CHUNK)]
     try:
         with failed_writes_are_clear(target.path):
-            made = [one for some in executor.map(_written, tasks) for one in some]
+            made = [written for some in executor.map(_written, tasks) for written in some]
             os.sync()
-            for each in made:
-                target.put(target.unfinished(each.id), each.id)
+            for saved in made:
+                target.put(target.unfinished(saved.id), saved.id)
     except BaseException:
         for run in whole.runs:
             target.discard(target.unfinished(run.id))
@@ -168,20 +170,20 @@ def _written(task: _Task) -> list[Record]:
     with failed_writes_are_clear(target.path):
         for run in task.runs:
             target.discard(target.unfinished(run.id))
-            made.append(_run(task.folder, target.begin(run.id), run, task.about, task.places[run.id], task.link))
+            made.append(_run(task.folder, target.begin(run.id), run, task.settings, task.places[run.id], task.link))
     return made
 
 
-def _run(folder: Path, below: Path, run: Made, about: About, place: tuple[int, int], link: bool) -> Record:
+def _run(folder: Path, below: Path, run: Made, settings: ImportSettings, place: tuple[int, int], link: bool) -> Record:
     put: dict[str, str] = {}
-    for each in run.candidates():
-        for file in (each.scanned, *each.scanned.then):
+    for candidate in run.candidates():
+        for file in (candidate.scanned, *candidate.scanned.then):
             if file.sha256 and file.path not in put:
-                put[file.path] = artifact(each.file_key.host, file.path, put.values())
+                put[file.path] = artifact(candidate.file_key.host, file.path, put.values())
                 _place(folder, file, below / put[file.path], link)
-    made = record(run, about, put, *place)
+    made = record(run, settings, put, *place)
     with Tree(below).inside("") as tree:
-        for name, content in (("applied.json", []), ("passport.json", passport(run, about)), ("run.json", made.to_json())):
+        for name, content in (("applied.json", []), ("passport.json", passport(run, settings)), ("run.json", made.to_json())):
             tree.write(name, json.dumps(content, indent=1, sort_keys=True) + "\n")
     return made
 
@@ -195,8 +197,8 @@ def _place(folder: Path, scanned: ScannedFile, where: Path, link: bool) -> None:
             os.link(os.path.realpath(source), where)
             _unchanged(scanned, where.stat())
             return
-        with opened(source) as (descriptor, about):
-            _unchanged(scanned, about)
+        with opened(source) as (descriptor, status):
+            _unchanged(scanned, status)
             with _created(where) as copy:
                 _copy(descriptor, copy)
                 copied = os.fstat(copy).st_size
@@ -235,8 +237,8 @@ def _copy(source: int, copy: int) -> None:
                 view = view[os.write(copy, view) :]
 
 
-def _unchanged(scanned: ScannedFile, about: os.stat_result) -> None:
-    if not stat.S_ISREG(about.st_mode) or (about.st_size, about.st_mtime_ns) != (scanned.bytes, scanned.mtime_ns):
+def _unchanged(scanned: ScannedFile, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode) or (status.st_size, status.st_mtime_ns) != (scanned.bytes, scanned.mtime_ns):
         raise ImportRefused(
             f"{shown(scanned.path)} changed while it was imported",
             exit_code=1,

@@ -77,8 +77,8 @@ def _follows(name: str, kept: Sequence[str], pieces: Sequence[Piece]) -> bool:
     levels: dict[str, set[str]] = {}
     for piece in pieces:
         if name in piece.facts:
-            levels.setdefault(json.dumps([piece.facts.get(each) for each in kept]), set()).add(json.dumps(piece.facts[name]))
-    return all(len(each) == 1 for each in levels.values())
+            levels.setdefault(json.dumps([piece.facts.get(other) for other in kept]), set()).add(json.dumps(piece.facts[name]))
+    return all(len(values) == 1 for values in levels.values())
 
 
 def _run(file: Candidate) -> str:

@@ -47,18 +47,18 @@ def plan(
     """
     made = Plan()
     cells: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    readable = {each.file_key.testbed for each in candidates if each.pieces}
-    for each in candidates:
-        cells[each.file_key.testbed, _key(each.file_key.levels)].append(each)
-    labels = [each.file_key.replicate for each in candidates if each.file_key.replicate is not None]
+    readable = {candidate.file_key.testbed for candidate in candidates if candidate.pieces}
+    for known in candidates:
+        cells[known.file_key.testbed, _key(known.file_key.levels)].append(known)
+    labels = [candidate.file_key.replicate for candidate in candidates if candidate.file_key.replicate is not None]
     first = 0 if "0" in labels else 1
     for (testbed, _), members in sorted(cells.items(), key=lambda item: _cell_order(item[0][0], item[1][0].file_key.levels)):
         distinct = list(_without_copies(members, formats, made))
         if testbed not in readable:
             made.outcomes += [
-                Outcome(file.path, State.REFUSED, each.scanned.reason, each)
-                for each in distinct
-                for file in (each.scanned, *each.scanned.then)
+                Outcome(file.path, State.REFUSED, candidate.scanned.reason, candidate)
+                for candidate in distinct
+                for file in (candidate.scanned, *candidate.scanned.then)
             ]
             continue
         runs = list(_runs(testbed, distinct, number, made))
@@ -74,10 +74,10 @@ def plan(
 def _check_levels(made: Plan, formats: Mapping[str, Format]) -> None:
     """Add cautions on levels that the file contradicts: either the name is wrong, or the option was forgotten."""
     for run in made.runs:
-        for one, piece in run.files:
-            if not _measures(one, formats):
+        for candidate, piece in run.files:
+            if not _measures(candidate, formats):
                 continue
-            facts = one.scanned.pieces[piece].facts
+            facts = candidate.scanned.pieces[piece].facts
             for name, level in run.levels.items():
                 fact = facts.get(_MEANT.get(name.lower(), ""))
                 if fact is None or isinstance(level, bool) or not isinstance(level, type(fact)):
@@ -85,7 +85,7 @@ def _check_levels(made: Plan, formats: Mapping[str, Format]) -> None:
                 if level != fact and not (
                     isinstance(level, str) and (level.lower() == fact or level.lower() not in ("tcp", "udp"))
                 ):
-                    text = f"{one.scanned.path}: its path says {name} {level}, the file itself {fact}"
+                    text = f"{candidate.scanned.path}: its path says {name} {level}, the file itself {fact}"
                     made.cautions.append(text)
                     run.misnamed.append(text)
 
@@ -101,10 +101,10 @@ def _check_directions(made: Plan, formats: Mapping[str, Format]) -> None:
             of_files = [
                 (run, bool(fact))
                 for run in runs
-                for one, piece in run.files
-                if _measures(one, formats)
-                and (fact := one.scanned.pieces[piece].facts.get("reverse")) is not None
-                and not one.scanned.pieces[piece].facts.get("bidirectional")
+                for candidate, piece in run.files
+                if _measures(candidate, formats)
+                and (fact := candidate.scanned.pieces[piece].facts.get("reverse")) is not None
+                and not candidate.scanned.pieces[piece].facts.get("bidirectional")
             ]
             if len({fact for _, fact in of_files}) != 1:
                 continue
@@ -120,23 +120,23 @@ def _add_cautions(made: Plan, formats: Mapping[str, Format]) -> None:
     """Add cautions on the same measurement in two cells: one of them is a copy under a wrong name."""
     first: dict[str, Made] = {}
     for run in made.runs:
-        for one, _ in run.files:
-            if not _measures(one, formats):
+        for candidate, _ in run.files:
+            if not _measures(candidate, formats):
                 continue
-            other = first.setdefault(one.scanned.sha256, run)
-            there = next(each.scanned.path for each, _ in other.files if each.scanned.sha256 == one.scanned.sha256)
-            if other.cell == run.cell or there == one.scanned.path:
+            other = first.setdefault(candidate.scanned.sha256, run)
+            path = next(twin.scanned.path for twin, _ in other.files if twin.scanned.sha256 == candidate.scanned.sha256)
+            if other.cell == run.cell or path == candidate.scanned.path:
                 continue
-            text = f"{one.scanned.path} has the same bytes as {there}, which is of another cell"
+            text = f"{candidate.scanned.path} has the same bytes as {path}, which belongs to another cell"
             if text not in made.cautions:
                 made.cautions.append(text)
             run.cautions.append(text)
             other.cautions.append(text)
 
 
-def _measures(one: Candidate, formats: Mapping[str, Format]) -> bool:
+def _measures(candidate: Candidate, formats: Mapping[str, Format]) -> bool:
     """Return whether a file has measurements of a workload, not of circumstances alone."""
-    kind = formats.get(one.scanned.format)
+    kind = formats.get(candidate.scanned.format)
     return kind is not None and bool(kind.rate or kind.work)
 
 
@@ -151,16 +151,16 @@ def _cell_order(testbed: str, levels: Mapping[str, Level]) -> tuple[NaturalKey, 
 def _without_copies(members: Sequence[Candidate], formats: Mapping[str, Format], made: Plan) -> Iterator[Candidate]:
     """Drop copies. Two measurements of a workload never have the same bytes; circumstances may, in other runs."""
     seen: dict[tuple[str, ...], Candidate] = {}
-    for each in sorted(members, key=lambda one: (natural(one.file_key.replicate or ""), *_nearest(one.scanned.path))):
-        place = () if _measures(each, formats) else (each.file_key.replicate or "",)
-        key = (each.scanned.identity, *each.slot, *place)
-        if each.scanned.sha256 and each.scanned.bytes and key in seen:
+    for other in sorted(members, key=lambda member: (natural(member.file_key.replicate or ""), *_nearest(member.scanned.path))):
+        place = () if _measures(other, formats) else (other.file_key.replicate or "",)
+        key = (other.scanned.identity, *other.slot, *place)
+        if other.scanned.sha256 and other.scanned.bytes and key in seen:
             made.outcomes.append(
-                Outcome(each.scanned.path, State.COPY, f"the same bytes as {seen[key].scanned.path}", each),
+                Outcome(other.scanned.path, State.COPY, f"the same bytes as {seen[key].scanned.path}", other),
             )
         else:
-            seen[key] = each
-            yield each
+            seen[key] = other
+            yield other
 
 
 def _nearest(path: str) -> tuple[int, NaturalKey]:
@@ -170,16 +170,16 @@ def _nearest(path: str) -> tuple[int, NaturalKey]:
 
 def _runs(testbed: str, members: Sequence[Candidate], number: bool, made: Plan) -> Iterator[Made]:
     by_label: dict[str, list[Candidate]] = defaultdict(list)
-    for each in members:
-        by_label[each.file_key.replicate or ""].append(each)
+    for member in members:
+        by_label[member.file_key.replicate or ""].append(member)
     for label in sorted(by_label, key=natural):
         group = by_label[label]
         slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-        for each in group:
-            if each.pieces:
-                slots[each.slot].append(each)
-        refused = [each for each in group if not each.pieces]
-        crowded = [each for slot in slots.values() if len(slot) > 1 for each in slot]
+        for member in group:
+            if member.pieces:
+                slots[member.slot].append(member)
+        refused = [member for member in group if not member.pieces]
+        crowded = [member for slot in slots.values() if len(slot) > 1 for member in slot]
         where = _where(testbed, members[0].file_key.levels)
         # Files of several hosts belong together, and nothing shows which.
         hosts = {host for _, host in slots}
@@ -188,7 +188,7 @@ def _runs(testbed: str, members: Sequence[Candidate], number: bool, made: Plan) 
         elif number and len(hosts) <= 1:
             yield from _each_alone(testbed, label, group, where, made)
         else:
-            names = ", ".join(each.scanned.path for each in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
+            names = ", ".join(member.scanned.path for member in crowded[:3]) + (", ..." if len(crowded) > 3 else "")
             which = f"replicate {label}" if label else "the only replicate"
             of_hosts = f", and nothing shows which files of {len(hosts)} hosts belong together" if number else ""
             made.conflicts.append(f"{where}, {which}: {len(crowded)} files of one kind and host{of_hosts}: {names}")
@@ -205,23 +205,23 @@ def _of_one(
 ) -> Iterator[Made]:
     """Yield a run, or as many as its files have measurements."""
     files = [slot[0] for slot in slots.values()]
-    counts = {len(each.pieces) for each in files}
+    counts = {len(file.pieces) for file in files}
     if len(counts) > 1:
-        counted = ", ".join(f"{each.scanned.path} has {len(each.pieces)}" for each in files[:4])
+        counted = ", ".join(f"{file.scanned.path} has {len(file.pieces)}" for file in files[:4])
         made.conflicts.append(f"{where}: nothing shows which measurements belong together: {counted}")
         return
     count = next(iter(counts), 1)
-    keyed = [each for each in files if each.only is not None]
-    if count > 1 and label and not number and any("replicate" in each.file_key.within for each in keyed):
+    keyed = [file for file in files if file.only is not None]
+    if count > 1 and label and not number and any("replicate" in file.file_key.within for file in keyed):
         made.conflicts.append(f"{where}, replicate {label}: {keyed[0].scanned.path} has {count} measurements of it")
         return
     if count > 1:
         of = f"{where}: " if keyed else ""
-        made.numbered.append(f"{of}{files[0].scanned.path}: {count} measurements, a replicate each")
+        made.numbered.append(f"{of}{files[0].scanned.path}: {count} measurements, one replicate each")
     for place in range(count):
         # A row that is the only one of its cell is numbered all the same: a table grows.
         own = label if count == 1 and (label or not keyed) else f"{label}#{place}"
-        taken = [(each, each.pieces[place]) for each in files]
+        taken = [(file, file.pieces[place]) for file in files]
         yield _made(testbed, own, taken, refused if place == 0 else [])
 
 
@@ -229,11 +229,11 @@ def _each_alone(testbed: str, label: str, group: Sequence[Candidate], where: str
     """Yield every file as a replicate, named by its content, so that later files do not change it."""
     which = f"replicate {label}" if label else "no replicate in the paths"
     made.numbered.append(f"{where}: {len(group)} files with {which}, numbered in the order of their paths")
-    for each in sorted(group, key=lambda one: natural(one.scanned.path)):
-        for piece in each.pieces:
-            yield _made(testbed, f"{label}={each.scanned.identity}#{piece}", [(each, piece)], [])
-        if not each.pieces:
-            yield _made(testbed, f"{label}={each.scanned.identity}", [], [each])
+    for candidate in sorted(group, key=lambda member: natural(member.scanned.path)):
+        for piece in candidate.pieces:
+            yield _made(testbed, f"{label}={candidate.scanned.identity}#{piece}", [(candidate, piece)], [])
+        if not candidate.pieces:
+            yield _made(testbed, f"{label}={candidate.scanned.identity}", [], [candidate])
 
 
 def _made(testbed: str, label: str, files: list[tuple[Candidate, int]], refused: list[Candidate]) -> Made:
@@ -262,9 +262,9 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
     into: dict[str, list[str]] = {}
     members: dict[str, list[Candidate]] = {}
     for run in runs:
-        for each in run.candidates():
-            into.setdefault(each.scanned.path, []).append(run.id)
-            members.setdefault(each.scanned.path, []).append(each)
+        for candidate in run.candidates():
+            into.setdefault(candidate.scanned.path, []).append(run.id)
+            members.setdefault(candidate.scanned.path, []).append(candidate)
     for path, ids in into.items():
         file = whole(members[path])
         scanned = file.scanned
@@ -283,8 +283,8 @@ def _outcomes(runs: Iterable[Made]) -> Iterator[Outcome]:
 def _once(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Return one outcome of each file; of several for a file with parts, the one with runs."""
     by_path: dict[str, Outcome] = {}
-    for each in outcomes:
-        by_path.setdefault(each.path, each)
+    for outcome in outcomes:
+        by_path.setdefault(outcome.path, outcome)
     return list(by_path.values())
 
 

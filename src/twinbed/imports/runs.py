@@ -82,16 +82,16 @@ class Made:
     @property
     def reason(self) -> str | None:
         """Return why it failed; None if anything could be read."""
-        return None if self.files else "; ".join(dict.fromkeys(each.scanned.reason for each in self.refused))
+        return None if self.files else "; ".join(dict.fromkeys(candidate.scanned.reason for candidate in self.refused))
 
     @property
     def started_s(self) -> float:
         """Return the start by a file; else when the first file was last written."""
-        times = [time for one, piece in self.files if (time := one.scanned.pieces[piece].started_s) is not None]
-        return min(times) if times else min(each.scanned.mtime_ns for each in self.candidates()) / 1e9
+        times = [time for candidate, piece in self.files if (time := candidate.scanned.pieces[piece].started_s) is not None]
+        return min(times) if times else min(candidate.scanned.mtime_ns for candidate in self.candidates()) / 1e9
 
     def candidates(self) -> Iterator[Candidate]:
-        yield from (one for one, _ in self.files)
+        yield from (candidate for candidate, _ in self.files)
         yield from self.refused
 
 
@@ -114,7 +114,7 @@ class Plan:
     """Factors that files state, with their levels."""
 
     def counts(self) -> dict[State, int]:
-        return {state: sum(each.state is state for each in self.outcomes) for state in State}
+        return {state: sum(outcome.state is state for outcome in self.outcomes) for state in State}
 
     def testbeds(self) -> tuple[str, ...]:
         """Return the testbeds' names in natural order."""
@@ -166,17 +166,15 @@ def whole(members: list[Candidate]) -> Candidate:
     first = members[0]
     if first.only is None:
         return first
-    file_keys = [each.file_key for each in members]
+    file_keys = [member.file_key for member in members]
     same = {
-        name: level
-        for name, level in first.file_key.levels.items()
-        if all(each.levels.get(name) == level for each in file_keys)
+        name: level for name, level in first.file_key.levels.items() if all(key.levels.get(name) == level for key in file_keys)
     }
     file_key = replace(
         first.file_key,
-        testbed=first.file_key.testbed if len({each.testbed for each in file_keys}) == 1 else "",
+        testbed=first.file_key.testbed if len({key.testbed for key in file_keys}) == 1 else "",
         levels=same,
-        replicate=first.file_key.replicate if len({each.replicate for each in file_keys}) == 1 else None,
+        replicate=first.file_key.replicate if len({key.replicate for key in file_keys}) == 1 else None,
     )
     return Candidate(file_key, first.scanned)
 
@@ -227,8 +225,8 @@ def apart(runs: Sequence[Made], reference: str) -> list[str]:
 
 def uneven(counts: Sequence[CellCount]) -> tuple[int, list[CellCount]]:
     """Return the commonest number of complete runs, and the cells that have fewer."""
-    usual = Counter(each.runs - each.failed for each in counts).most_common(1)[0][0] if counts else 0
-    return usual, [each for each in counts if each.runs - each.failed < usual]
+    usual = Counter(count.runs - count.failed for count in counts).most_common(1)[0][0] if counts else 0
+    return usual, [count for count in counts if count.runs - count.failed < usual]
 
 
 def _cross(testbeds: Sequence[str], factors: Mapping[str, Sequence[Level]]) -> Iterator[dict[str, Level]]:

@@ -77,7 +77,7 @@ class ScannedFile:
     @property
     def identity(self) -> str:
         """Return the hashes of its content and of the files below it."""
-        return "+".join(each.sha256 for each in (self, *self.then))
+        return "+".join(file.sha256 for file in (self, *self.then))
 
     @property
     def partly_read(self) -> bool:
@@ -136,23 +136,23 @@ def _named(task: _Task, files: Sequence[ScannedFile]) -> Iterator[ScannedFile]:
         raise BadAnswer(f"a worker read other files than {task!r:.200}")
     for file, wanted in zip(files, task.requests, strict=True):
         below = zip(file.then, wanted.then, strict=False)
-        yield replace(file, path=wanted.path, then=tuple(replace(each, path=path) for each, path in below))
+        yield replace(file, path=wanted.path, then=tuple(replace(inner, path=path) for inner, path in below))
 
 
 def _scan(root: str, wanted: ScanRequest, formats: Mapping[str, Format]) -> ScannedFile:
     path = f"{root}/{wanted.path}"
     try:
-        with opened(path) as (descriptor, about), _below(root, wanted.then) as below:
+        with opened(path) as (descriptor, status), _below(root, wanted.then) as below:
             # The descriptor's own name: the opened file is read, whatever happens to the path meanwhile.
             file = File(Path(f"/proc/self/fd/{descriptor}"), shown(wanted.path), tuple(file for file, _ in below))
             then = tuple(scanned for _, scanned in below)
-            size, mtime = about.st_size, about.st_mtime_ns
+            size, mtime = status.st_size, status.st_mtime_ns
             if not wanted.read:
                 kind, _, reason = _kind(file, wanted, formats)
                 return ScannedFile(wanted.path, "", size, mtime, kind, reason=reason)
             digest = _hash(descriptor)
             kind, head_kinds, reason = _kind(file, wanted, formats)
-            reason = reason or next(filter(None, (why_a_bomb(each.path) for each in (file, *file.then))), "")
+            reason = reason or next(filter(None, (why_a_bomb(part.path) for part in (file, *file.then))), "")
             if reason:
                 return ScannedFile(wanted.path, digest, size, mtime, kind, reason=reason, then=then)
             try:
@@ -176,8 +176,8 @@ def _below(root: str, paths: Sequence[str]) -> Iterator[list[tuple[File, Scanned
     with ExitStack() as stack:
         below = []
         for path in paths:
-            descriptor, about = stack.enter_context(opened(f"{root}/{path}"))
-            scanned = ScannedFile(path, _hash(descriptor), about.st_size, about.st_mtime_ns)
+            descriptor, status = stack.enter_context(opened(f"{root}/{path}"))
+            scanned = ScannedFile(path, _hash(descriptor), status.st_size, status.st_mtime_ns)
             below.append((File(Path(f"/proc/self/fd/{descriptor}"), shown(path)), scanned))
         yield below
 
@@ -190,10 +190,10 @@ def opened(path: str) -> Iterator[tuple[int, os.stat_result]]:
     except NotADirectoryError:
         descriptor = opened_fence(path)
     try:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise OSError(0, "is no regular file", path)
-        yield descriptor, about
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(0, "is not a regular file", path)
+        yield descriptor, status
     finally:
         os.close(descriptor)
 
@@ -223,15 +223,15 @@ def _kind(file: File, wanted: ScanRequest, formats: Mapping[str, Format]) -> tup
     alone = head.lstrip()[:1] in (b"{", b"[") or b"\0" in head
     if alone and usual and formats[usual].recognises(head):
         return usual, (), ""
-    kinds = [name for name, each in formats.items() if each.recognises(head)]
+    kinds = [name for name, kind in formats.items() if kind.recognises(head)]
     for prefix, _ in prefixes(head) if not kinds else ():
         without = PREFIXES[prefix].sub(b"", head)
-        kinds = [name for name, each in formats.items() if each.recognises(without)]
+        kinds = [name for name, kind in formats.items() if kind.recognises(without)]
         if kinds:
             file.prefix = prefix
             break
     if not kinds:
-        return "", (), "is of no known kind"
+        return "", (), "has no known format"
     _usual[:] = kinds[:1]
     return kinds[0], kinds[1:], ""
 

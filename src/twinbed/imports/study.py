@@ -29,7 +29,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._+=@,-]")
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ImportSettings:
     """The settings of a whole import."""
 
     name: str
@@ -53,9 +53,9 @@ class About:
             if name in named:
                 return named[name], f"named {name}"
         # As host_none among docker_nat and docker_weave.
-        begun = [each for each in testbeds if any(re.match(f"{name}[^a-z0-9]", each.lower()) for name in REFERENCES)]
+        begun = [testbed for testbed in testbeds if any(re.match(f"{name}[^a-z0-9]", testbed.lower()) for name in REFERENCES)]
         if len(begun) == 1:
-            return begun[0], "the only testbed named so"
+            return begun[0], "the only testbed with such a name"
         return testbeds[0], "the first testbed"
 
     def topology(self, testbed: str, levels: Mapping[str, Level]) -> Topology:
@@ -75,36 +75,36 @@ def artifact(host: str, path: str, taken: Iterable[str]) -> str:
     return next(name for name in names if name not in used)
 
 
-def record(run: Made, about: About, places: Mapping[str, str], position: int, block: int) -> Record:
+def record(run: Made, importing: ImportSettings, places: Mapping[str, str], position: int, block: int) -> Record:
     """Return a run's record. ``places`` maps a file's path to its place below the run's folder."""
-    metrics = {own.name: own.model_dump(mode="json") for one, _ in run.files for own in one.file_key.metrics}
+    metrics = {own.name: own.model_dump(mode="json") for candidate, _ in run.files for own in candidate.file_key.metrics}
     levels: dict[str, Level] = {"testbed": run.testbed, **run.levels}
     settings: Settings = {
         "levels": levels,
         "testbed": {"name": run.testbed, "kind": KIND},
-        "topology": about.topology(run.testbed, run.levels).model_dump(mode="json"),
+        "topology": importing.topology(run.testbed, run.levels).model_dump(mode="json"),
         "workload": {
             "kind": KIND,
             "files": [
                 {
-                    "path": places[one.scanned.path].removeprefix("artifacts/"),
-                    "then": [places[each.path].removeprefix("artifacts/") for each in one.scanned.then],
-                    "format": one.scanned.format,
+                    "path": places[candidate.scanned.path].removeprefix("artifacts/"),
+                    "then": [places[below.path].removeprefix("artifacts/") for below in candidate.scanned.then],
+                    "format": candidate.scanned.format,
                     "piece": piece,
-                    "host": one.file_key.host,
-                    "options": dict(one.file_key.options),
-                    **({"prefix": one.scanned.prefix} if one.scanned.prefix else {}),
+                    "host": candidate.file_key.host,
+                    "options": dict(candidate.file_key.options),
+                    **({"prefix": candidate.scanned.prefix} if candidate.scanned.prefix else {}),
                 }
-                for one, piece in run.files
+                for candidate, piece in run.files
             ],
             "metrics": list(metrics.values()),
         },
         "instruments": {},
     }
-    scanned = {file.path: file for each in run.candidates() for file in (each.scanned, *each.scanned.then)}
+    scanned = {file.path: file for candidate in run.candidates() for file in (candidate.scanned, *candidate.scanned.then)}
     cautions = [
-        Caution(Kind.UNREADABLE, f"{shown(each.scanned.path)}: {each.scanned.reason}", run.id)
-        for each in run.refused
+        Caution(Kind.UNREADABLE, f"{shown(candidate.scanned.path)}: {candidate.scanned.reason}", run.id)
+        for candidate in run.refused
         if run.files
     ]
     cautions += [Caution(Kind.CONTRADICTED, shown(text), run.id) for text in run.cautions]
@@ -137,17 +137,17 @@ def record(run: Made, about: About, places: Mapping[str, str], position: int, bl
     )
 
 
-def passport(run: Made, about: About) -> dict[str, dict[str, Json]]:
+def passport(run: Made, settings: ImportSettings) -> dict[str, dict[str, Json]]:
     """Return the facts that files have of each host, and known facts of the testbed."""
     facts_of: dict[str, dict[str, Json]] = defaultdict(dict)
-    for one, piece in run.files:
-        place = facts_of[one.file_key.host or KIND]
-        for fact, value in one.scanned.pieces[piece].facts.items():
+    for candidate, piece in run.files:
+        place = facts_of[candidate.file_key.host or KIND]
+        for fact, value in candidate.scanned.pieces[piece].facts.items():
             # Where two files of a host disagree, both facts are kept.
-            place[fact if place.get(fact, value) == value else f"{fact} ({one.scanned.format})"] = value
-        if one.file_key.facts:
-            facts_of["layout"] = dict(one.file_key.facts)
-    described = about.described.get(run.testbed)
+            place[fact if place.get(fact, value) == value else f"{fact} ({candidate.scanned.format})"] = value
+        if candidate.file_key.facts:
+            facts_of["layout"] = dict(candidate.file_key.facts)
+    described = settings.described.get(run.testbed)
     if described is not None and described.facts:
         facts_of["described"] = dict(described.facts)
     return dict(facts_of)
@@ -158,57 +158,57 @@ def order(runs: Sequence[Made], before: Sequence[Record]) -> dict[str, tuple[int
 
     A block has one run of each cell, as far as there are any.
     """
-    counts = Counter(each.cell for each in before)
-    after = max((each.position for each in before), default=-1) + 1
+    counts = Counter(earlier.cell for earlier in before)
+    after = max((earlier.position for earlier in before), default=-1) + 1
     places: dict[str, tuple[int, int]] = {}
-    for position, run in enumerate(sorted(runs, key=lambda each: (each.started_s, each.id)), start=after):
+    for position, run in enumerate(sorted(runs, key=lambda other: (other.started_s, other.id)), start=after):
         places[run.id] = (position, counts[run.cell])
         counts[run.cell] += 1
     return places
 
 
-def study(about: About, records: Sequence[Record], before: Document, files: Document) -> dict[str, Json]:
+def study(settings: ImportSettings, records: Sequence[Record], before: Document, files: Document) -> dict[str, Json]:
     """Return ``study.json`` for all runs. ``before`` is the one that exists; ``files`` counts and names files not read."""
-    named = [str(each.settings["testbed"]["name"]) for each in records]
-    given = [*about.testbeds, *object_at(before, "testbeds")]
+    named = [str(record.settings["testbed"]["name"]) for record in records]
+    given = [*settings.testbeds, *object_at(before, "testbeds")]
     testbeds = list(dict.fromkeys([*(name for name in given if name in named), *named]))
-    kept = text_at(before, "reference") if about.reference is None and not about.testbeds else None
-    reference, reason = (kept, text_at(before, "reference_reason")) if kept in testbeds else about.reference_of(testbeds)
+    kept = text_at(before, "reference") if settings.reference is None and not settings.testbeds else None
+    reference, reason = (kept, text_at(before, "reference_reason")) if kept in testbeds else settings.reference_of(testbeds)
     levels: dict[str, dict[str, Level]] = {"testbed": {json.dumps(name): name for name in testbeds}}
-    for each in records:
-        for name, level in each.levels.items():
+    for run in records:
+        for name, level in run.levels.items():
             levels.setdefault(name, {})[json.dumps(level)] = level
-    commands = list(dict.fromkeys([*map(str, list_at(before, "commands")), about.command]))
+    commands = list(dict.fromkeys([*map(str, list_at(before, "commands")), settings.command]))
     return {
         "format": FORMAT,
-        "study": about.name,
+        "study": settings.name,
         "profile": None,
         "testbeds": {name: [{"kind": KIND}] for name in testbeds},
         "reference": reference,
         "reference_reason": reason,
-        "factors": {name: testbeds if name == "testbed" else _sorted(each.values()) for name, each in levels.items()},
+        "factors": {name: testbeds if name == "testbed" else _sorted(values.values()) for name, values in levels.items()},
         "exclude": [],
-        "replicates": max(Counter(each.cell for each in records).values()),
+        "replicates": max(Counter(record.cell for record in records).values()),
         "order": "as measured",
         "seed": None,
-        "margin": about.margin,
-        "confidence": about.confidence,
+        "margin": settings.margin,
+        "confidence": settings.confidence,
         "tables": [],
         "filename": "",
         "overrides": [],
-        "source": about.source or "\n".join(commands),
+        "source": settings.source or "\n".join(commands),
         "commands": commands,
         "import": dict(files),
         "runs": [
             {
-                "id": each.id,
-                "cell": each.cell,
-                "levels": dict(each.levels),
-                "replicate": each.replicate,
-                "block": each.block,
-                "position": each.position,
+                "id": run.id,
+                "cell": run.cell,
+                "levels": dict(run.levels),
+                "replicate": run.replicate,
+                "block": run.block,
+                "position": run.position,
             }
-            for each in sorted(records, key=lambda each: each.position)
+            for run in sorted(records, key=lambda run: run.position)
         ],
     }
 

@@ -48,13 +48,13 @@ def together(
     ``scan`` returns kinds.  Two files of one snapshot, kind, host and run stay apart: nobody knows which of them counts.
     Raises ImportRefused where a run has more than ``MOST_SNAPSHOTS``.
     """
-    paths = [path for path, each in file_key.items() if each.snapshot]
-    kinds = {each.path: each.format for each in scan([ScanRequest(path, file_key[path].format, read=False) for path in paths])}
+    paths = [path for path, key in file_key.items() if key.snapshot]
+    kinds = {file.path: file.format for file in scan([ScanRequest(path, file_key[path].format, read=False) for path in paths])}
     groups: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for path in paths:
-        each = file_key[path]
+        assigned = file_key[path]
         if kinds[path] in OPTIONS:
-            run = (each.testbed, tuple(sorted(each.levels.items(), key=repr)), each.replicate, each.host)
+            run = (assigned.testbed, tuple(sorted(assigned.levels.items(), key=repr)), assigned.replicate, assigned.host)
             groups[(kinds[path], *run)].append(path)
     after: dict[str, tuple[str, ...]] = {}
     changed: dict[str, FileKey] = {}
@@ -127,24 +127,26 @@ def survey(
     read_below = {path for paths in below.values() for path in paths}
     requests = [_scan_request(path, file_key.get(path), below.get(path, ())) for path in paths if path not in read_below]
     scanned = scan_files(request.folder, requests, formats, sizes, on_progress, executor)
-    candidates = [Candidate(file_key[each.path], each) for each in scanned if each.path in file_key]
-    passed = {each.scanned.path for each in candidates if each.file_key.optional and not each.scanned.format}
-    read = [each for each in candidates if each.scanned.path not in passed]
+    candidates = [Candidate(file_key[file.path], file) for file in scanned if file.path in file_key]
+    passed = {
+        candidate.scanned.path for candidate in candidates if candidate.file_key.optional and not candidate.scanned.format
+    }
+    read = [candidate for candidate in candidates if candidate.scanned.path not in passed]
     stated = factors(read, request.factors)
     planned = plan(
-        [part for each in with_levels(read, stated) for part in parts(each)],
+        [part for candidate in with_levels(read, stated) for part in parts(candidate)],
         formats,
         number=request.number,
         have=request.have,
     )
     planned.otherwise = _either(file_key)
     planned.stated = list(described(read, stated))
-    planned.outcomes += [_ignored(each, unknown[each.path]) for each in scanned if each.path in unknown]
-    planned.outcomes += [Outcome(each.path, State.IGNORED, each.reason) for each in scanned if each.path in passed]
+    planned.outcomes += [_ignored(file, unknown[file.path]) for file in scanned if file.path in unknown]
+    planned.outcomes += [Outcome(file.path, State.IGNORED, file.reason) for file in scanned if file.path in passed]
     if isinstance(assigner, Listed):
-        reasons = {each.path: each.reason for each in left}
+        reasons = {file.path: file.reason for file in left}
         lacking = [path for path in assigner.rows if path not in file_key]
-        planned.outcomes += [Outcome(path, State.REFUSED, reasons.get(path, "is not there")) for path in lacking]
+        planned.outcomes += [Outcome(path, State.REFUSED, reasons.get(path, "is missing")) for path in lacking]
     if not planned.runs and not planned.conflicts:
         raise _nothing(planned, paths)
     return Survey(planned, left)
@@ -171,8 +173,8 @@ def _file_keys(assigner: Assigner, paths: Sequence[str], limited: bool) -> tuple
 
 def _fences(folder: Path, paths: Sequence[str]) -> dict[str, tuple[Fence, ...]]:
     """Return the fences of each Markdown file that has any."""
-    found = {path: fences_of(os.path.realpath(folder / path)) for path in paths if is_markdown(path)}
-    return {path: fences for path, fences in found.items() if fences}
+    by_path = {path: fences_of(os.path.realpath(folder / path)) for path in paths if is_markdown(path)}
+    return {path: fences for path, fences in by_path.items() if fences}
 
 
 def _outputs(paths: Sequence[str], fences: Mapping[str, Sequence[Fence]], formats: Mapping[str, Format]) -> list[str]:
@@ -180,7 +182,7 @@ def _outputs(paths: Sequence[str], fences: Mapping[str, Sequence[Fence]], format
     outputs: list[str] = []
     for path in paths:
         heads = {f"{path}/{fence.path}": fence.text.encode()[:HEAD_BYTES] for fence in fences.get(path, ())}
-        below = [name for name, head in heads.items() if any(each.recognises(head) for each in formats.values())]
+        below = [name for name, head in heads.items() if any(kind.recognises(head) for kind in formats.values())]
         outputs += below or [path]
     return outputs
 
@@ -223,11 +225,11 @@ def _sizes(entries: Sequence[Entry]) -> dict[str, int]:
 def _either(file_key: Mapping[str, FileKey]) -> list[str]:
     """Return both readings of a path, once for all paths that differ in nothing else."""
     paths: dict[tuple[tuple[str, str, str], ...], list[str]] = {}
-    for path, one in file_key.items():
-        if one.otherwise:
-            paths.setdefault(one.otherwise, []).append(path)
+    for path, key in file_key.items():
+        if key.otherwise:
+            paths.setdefault(key.otherwise, []).append(path)
     return [
-        ", ".join(f"{name} {here} (or {there})" for name, here, there in either)
+        ", ".join(f"{name} {here} (or {other})" for name, here, other in either)
         + f": {group[0]}"
         + (f" and {len(group) - 1} more" if len(group) > 1 else "")
         for either, group in paths.items()
@@ -252,12 +254,12 @@ def _how(paths: Sequence[str]) -> ImportRefused:
             "  give the fields their real names, then check with --dry-run"
         )
     return ImportRefused(
-        f"the testbed and replicate of {len(paths)} files are not known; their paths are such as\n{sample}", advice=advice
+        f"the testbed and replicate of {len(paths)} files are not known; an example path is\n{sample}", advice=advice
     )
 
 
 def _nothing(planned: Plan, paths: Sequence[str]) -> ImportRefused:
-    first = next((each for each in planned.outcomes if each.state is State.REFUSED), None)
+    first = next((outcome for outcome in planned.outcomes if outcome.state is State.REFUSED), None)
     if first is not None:
         return ImportRefused(
             f"none of the {len(paths)} files can be imported: {shown(first.path)} {first.reason}",

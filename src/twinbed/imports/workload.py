@@ -55,9 +55,11 @@ class Repeated:
         if file.then:
             return read(kind, file, options)
         with self._lock:
-            alike = [each for each in self._last if (each.format, each.file, each.options) == (kind, file.name, options)]
+            alike = [
+                cached for cached in self._last if (cached.format, cached.file, cached.options) == (kind, file.name, options)
+            ]
         digest = _sha256(file.path) if alike else b""
-        same = next((each for each in alike if digest and each.sha256 == digest), None)
+        same = next((cached for cached in alike if digest and cached.sha256 == digest), None)
         if same is not None:
             return same.measurements
         measurements_ = read(kind, file, options)
@@ -92,7 +94,9 @@ class ImportedFile(BaseModel):
     piece: int = Field(0, ge=0, description="which of its measurements, from 0")
     host: str = Field("", description="the host that it is from; empty for the run as a whole")
     options: dict[str, JsonValue] = Field(default_factory=dict, description="what the manifest says of such files")
-    prefix: Literal["", "label", "host", "date", "log"] = Field("", description="what is taken off each of its lines")
+    prefix: Literal["", "label", "host", "date", "log"] = Field(
+        "", description="the text that is removed from the start of each line"
+    )
 
 
 class ImportedParams(WorkloadParams):
@@ -127,11 +131,11 @@ class Imported(Workload[ImportedParams]):
         """Return the metrics of the formats of a run's files; the work is that of the first that has any."""
         metrics: dict[str, Metric] = {}
         used = [self.formats()[file.format] for file in params.files if file.format in self.formats()]
-        for each in used:
-            metrics.update((metric.name, metric) for metric in each.metrics)
+        for kind in used:
+            metrics.update((metric.name, metric) for metric in kind.metrics)
         metrics.update((own.name, own.metric()) for own in params.metrics)
-        work = next((each.work for each in used if each.work), "")
-        rate = next((each.rate for each in used if each.rate), "")
+        work = next((kind.work for kind in used if kind.work), "")
+        rate = next((kind.rate for kind in used if kind.rate), "")
         return Described(tuple(metrics.values()), work, rate)
 
     def plan(self, params: ImportedParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
@@ -179,10 +183,10 @@ def _opened(file: ImportedFile, artifacts: Path) -> File:
     return File(artifacts / file.path, file.path, tuple(File(artifacts / path, path) for path in file.then), file.prefix)
 
 
-def _contradict(one: Value, other: Value, resolution: float) -> bool:
-    if one.value is None or other.value is None:
+def _contradict(value: Value, other: Value, resolution: float) -> bool:
+    if value.value is None or other.value is None:
         return False
-    return abs(one.value - other.value) > resolution + ALIKE * max(abs(one.value), abs(other.value))
+    return abs(value.value - other.value) > resolution + ALIKE * max(abs(value.value), abs(other.value))
 
 
 def _placed(measurement: Measurement, host: str) -> Iterator[Value]:

@@ -195,8 +195,8 @@ def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> lis
         for path, delays_s in ((there, train.there_s), (back, train.back_s)):
             figures.append(judge_jitter(path, delays_s, link, shortest_s))
     if link.loss is not None:
-        for path, counts, one, two in zip((there, back), (train.there, train.back), before, after, strict=True):
-            dropped = None if one is None or two is None else (two[0] - one[0], sum(two) - sum(one))
+        for path, counts, first, last in zip((there, back), (train.there, train.back), before, after, strict=True):
+            dropped = None if first is None or last is None else (last[0] - first[0], sum(last) - sum(first))
             figures.append(judge_loss(path, counts, dropped, link))
     return figures
 

@@ -31,7 +31,7 @@ class Unfinished(HostError):
     def __init__(self, sender: str, receiver: str, dropped: int) -> None:
         super().__init__(
             f"{sender}: TCP segments arrive at {receiver} with incomplete checksums ({dropped} dropped, by {COUNTERS} there):"
-            " the sender leaves them to its NIC, and nothing on the way completes them. A userspace datapath does not."
+            " the sender leaves them to its NIC, and nothing on the way completes them (a userspace datapath does not)."
             " Set tx: off for this testbed",
         )
 

@@ -145,7 +145,7 @@ class DelayLine:
                 )
             late = [line["late"] for line in lines if line["sent"]]
             median, p99, most = (
-                max((each[name] or 0 for each in late), default=0) / 1e3 for name in ("median_ns", "p99_ns", "most_ns")
+                max((line[name] or 0 for line in late), default=0) / 1e3 for name in ("median_ns", "p99_ns", "most_ns")
             )
         return [
             Caution(

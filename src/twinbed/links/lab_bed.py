@@ -227,7 +227,7 @@ def _keep_awake(
     stack: contextlib.ExitStack, lab: Lab, wants: Mapping[str, Wants], pinned: Pins
 ) -> tuple[awake.Awake | None, list[Applied]]:
     """Keep the CPUs of hosts with ``idle: busy`` awake, and read back for each host whether its CPUs are."""
-    asked = {host: each.settings.idle for host, each in wants.items() if isinstance(each.settings, LabHostSettings)}
+    asked = {host: wanted.settings.idle for host, wanted in wants.items() if isinstance(wanted.settings, LabHostSettings)}
     wanted = {cpu for host, idle in asked.items() if idle == "busy" for cpu in pinned.used[host]}
     kept = stack.enter_context(awake.keep(lab, sorted(wanted))) if wanted else None
     awake_cpus = set(kept.cpus()) if kept is not None else set()

@@ -200,8 +200,8 @@ def set_offloads(host: AgentHost, nic: str, settings: HostSettings) -> None:
 
 
 def applied_offloads(host: AgentHost, nic: str, settings: HostSettings) -> list[Applied]:
-    found, asked, source = host.nic(nic).offloads, settings.offloads(), f"ETHTOOL_GFEATURES of {nic}"
-    return [Applied(host.name, f"offload.{name}", asked.get(name), found[name], source) for name in OFFLOADS]
+    present, asked, source = host.nic(nic).offloads, settings.offloads(), f"ETHTOOL_GFEATURES of {nic}"
+    return [Applied(host.name, f"offload.{name}", asked.get(name), present[name], source) for name in OFFLOADS]
 
 
 def applied_address(host: AgentHost, nic: str, address: str, mac: str | None, mtu: int) -> list[Applied]:

@@ -20,9 +20,12 @@ EVENTS = ("1", COUNT)
 def counted() -> frozenset[str]:
     """Return the names of all metrics that this package declares with a unit of counts. Whole numbers of other metrics, such as
     a column of an imported table, may be rounded."""
-    modules = [importlib.import_module(f"{metrics.__name__}.{each.name}") for each in pkgutil.iter_modules(metrics.__path__)]
-    found = (metric for module in modules for value in vars(module).values() for metric in _metrics(value))
-    return frozenset(metric.name for metric in found if metric.unit in (*EVENTS, "bytes"))
+    modules = [
+        importlib.import_module(f"{metrics.__name__}.{module_info.name}")
+        for module_info in pkgutil.iter_modules(metrics.__path__)
+    ]
+    declared = (metric for module in modules for value in vars(module).values() for metric in _metrics(value))
+    return frozenset(metric.name for metric in declared if metric.unit in (*EVENTS, "bytes"))
 
 
 def _metrics(value: object) -> Iterator[Metric]:
@@ -31,6 +34,6 @@ def _metrics(value: object) -> Iterator[Metric]:
     elif isinstance(value, Mapping):
         yield from _metrics(list(value.values()))
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        for each in value:
-            if isinstance(each, Metric):
-                yield each
+        for member in value:
+            if isinstance(member, Metric):
+                yield member

@@ -197,9 +197,9 @@ CPU_BUSY = Metric("cpu_busy_share", "1", Layer.HOST, "share of CPU time not idle
 CPU_IDLE = Metric("cpu_idle_share", "1", Layer.HOST, "share of CPU time idle, waiting for disks included, of all CPUs")
 CPU_STEAL = Metric("cpu_steal_share", "1", Layer.HOST, "share of CPU time that the hypervisor gave to others, of all CPUs")
 RATES = {
-    "interrupts": Metric("interrupt_rate", "1/s", Layer.HOST, "interrupts of every kind a second"),
-    "softirqs": Metric("softirq_rate", "1/s", Layer.HOST, "softirqs of every kind a second"),
-    "context_switches": Metric("context_switch_rate", "1/s", Layer.OS, "context switches a second"),
+    "interrupts": Metric("interrupt_rate", "1/s", Layer.HOST, "interrupts of every kind per second"),
+    "softirqs": Metric("softirq_rate", "1/s", Layer.HOST, "softirqs of every kind per second"),
+    "context_switches": Metric("context_switch_rate", "1/s", Layer.OS, "context switches per second"),
 }
 """Counts a second: the machine's load, whatever the work done."""
 WAKE_UP_LATENCY = Metric(

@@ -24,9 +24,9 @@ def _metric(
 
 METRICS = (
     _metric("requests", "1", "requests completed", extensive=True),
-    _metric("requests_per_second", "1/s", "requests completed in a second", headline=True, also=("rps", "qps", "throughput")),
-    _metric("goodput", "bit/s", "document bits received in a second, without headers"),
-    _metric("transfer_rate", "bytes/s", "bytes of answers received in a second, with HTTP headers"),
+    _metric("requests_per_second", "1/s", "requests completed per second", headline=True, also=("rps", "qps", "throughput")),
+    _metric("goodput", "bit/s", "document bits received per second, without headers"),
+    _metric("transfer_rate", "bytes/s", "bytes of answers received per second, with HTTP headers"),
     _metric("time_taken", "s", "how long the load generator measured"),
     _metric("transferred_bytes", "bytes", "bytes of answers received, with HTTP headers"),
     _metric("document_transferred_bytes", "bytes", "document bytes received"),

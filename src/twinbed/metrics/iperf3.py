@@ -11,9 +11,9 @@ def _metric(name: str, unit: str, description: str, *, extensive: bool = False, 
 
 METRICS = (
     _metric("received_bytes", "bytes", "payload bytes that arrived", extensive=True),
-    _metric("goodput", "bit/s", "payload bits that arrived in a second", headline=True),
+    _metric("goodput", "bit/s", "payload bits that arrived per second", headline=True),
     _metric("sent_bytes", "bytes", "payload bytes that were handed to the kernel"),
-    _metric("send_rate", "bit/s", "payload bits handed to the kernel in a second"),
+    _metric("send_rate", "bit/s", "payload bits handed to the kernel per second"),
     _metric("time_taken", "s", "how long the server measured, without what was omitted"),
     _metric("goodput_sd", "bit/s", "standard deviation of the goodput over the intervals of a second"),
     _metric("tcp_retransmissions", "1", "TCP segments sent again", extensive=True),

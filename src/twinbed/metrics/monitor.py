@@ -14,7 +14,7 @@ _OWN: tuple[tuple[str, str, str], ...] = (
     (
         "connections_lost_to_checksums",
         "1",
-        "TCP connections that were opened and closed as they should (SF) where checksums are ignored, less those where they are"
+        "TCP connections that were opened and closed properly (SF) where checksums are ignored, less those where they are"
         " checked",
     ),
     (
@@ -42,9 +42,9 @@ def _metric(name: str, unit: str, description: str) -> Metric:
     return Metric(name, unit, Layer.NETWORK, description, headline=name in HEADLINES)
 
 
-METRICS = tuple(_metric(*each) for each in (*_OWN, *_ENGINES))
+METRICS = tuple(_metric(*row) for row in (*_OWN, *_ENGINES))
 EXTRA = _metric("extra_connections", "1", "connections on the link that are not the workload's, retries of it included")
-EXTRA_RATE = _metric("extra_connections_per_second", "1/s", "connections a second of the capture that are not the workload's")
+EXTRA_RATE = _metric("extra_connections_per_second", "1/s", "connections per second of the capture that are not the workload's")
 EXTRA_METRICS = (EXTRA, EXTRA_RATE)
 _UNITS = {metric.name: metric.unit for metric in (*METRICS, *EXTRA_METRICS)}
 

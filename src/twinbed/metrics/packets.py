@@ -32,7 +32,7 @@ MEASURED: Mapping[str, tuple[str, str]] = {
     "burst_gap": ("s", "time between the bursts of a connection, mean"),
     "acks_per_data_packet": ("1", "pure acknowledgements that the other side sent, of the data packets on the wire"),
     "rtt": ("s", "time from data to its acknowledgement at the point of capture, mean of tcptrace's samples"),
-    "link_goodput": ("bit/s", "payload bits a second, each counted once, from the first to the last packet"),
+    "link_goodput": ("bit/s", "payload bits per second, each counted once, from the first to the last packet"),
 }
 """Metrics that are no sum: (unit, meaning). On a link, one way; for the run: over the clients' links, one way."""
 
@@ -53,7 +53,7 @@ EXCHANGES: Mapping[str, tuple[str, str]] = {
 PATHS: Mapping[str, tuple[str, str]] = {
     "path_lost_packets": (
         "1",
-        "packets captured on the sender's link and not on the receiver's, but for flows unanswered and on one link only",
+        "packets captured on the sender's link but not on the receiver's, except unanswered flows seen on one link only",
     ),
     "path_delay_median": (
         "s",
@@ -72,15 +72,15 @@ PATHS: Mapping[str, tuple[str, str]] = {
     ),
     "path_capture_reordered_packets": (
         "1",
-        "packets that the capture on the sender's link has in another order than the sender numbered them in: not the path's",
+        "packets already out of the sender's order in the capture on the sender's link: not reordered by the path",
     ),
     "path_late_displacement": (
         "1",
-        "by how many places late packets are late, mean (RFC 5236's mean displacement of late packets); missing where none is",
+        "mean places by which late packets are late (RFC 5236's mean displacement of late packets); missing if none is late",
     ),
     "path_reorder_buffer_occupancy": (
         "1",
-        "packets held after an arrival to hand all on in order, mean (RFC 5236): behind late ones and behind lost ones",
+        "mean packets held after an arrival to pass all on in order (RFC 5236): behind late ones and behind lost ones",
     ),
 }
 """From a client's capture and its server's, packet by packet; one way."""
@@ -116,7 +116,7 @@ def _metric(name: str, unit: str, description: str, *, extensive: bool = False, 
 METRICS = (
     *(_metric(name, *rest, extensive=True, headline=name in HEADLINES) for name, rest in COUNTED.items()),
     _metric("connections", "1", "TCP, UDP and ICMP connections, as Zeek distinguishes them", extensive=True),
-    _metric("incomplete_connections", "1", "TCP connections that were not opened and closed as they should (state not SF)"),
+    _metric("incomplete_connections", "1", "TCP connections that were not opened and closed properly (state not SF)"),
     *(_metric(name, *rest) for group in (MEASURED, EXCHANGES, PATHS, STREAMS) for name, rest in group.items()),
     _metric("other_packets", "1", "captured frames of no connection: ARP, neighbour discovery"),
     _metric("captured_packets", "1", "packets in the capture file"),

@@ -6,7 +6,7 @@ from twinbed.metrics.metric import Layer, Metric
 
 METRICS = (
     Metric("requests", "1", Layer.APPLICATION, "requests completed", extensive=True),
-    Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests completed in a second", headline=True),
+    Metric("requests_per_second", "1/s", Layer.APPLICATION, "requests completed per second", headline=True),
     Metric("packets", "1", Layer.NETWORK, "packets on the link, both directions", extensive=True, headline=True),
     Metric(
         "bytes", "bytes", Layer.NETWORK, "bytes on the link, both directions, headers included", extensive=True, headline=True

@@ -11,7 +11,7 @@ def _metric(name: str, unit: str, description: str, *, headline: bool = False) -
 
 METRICS = (
     _metric("sent_packets", "1", "packets of the capture that both sides sent"),
-    _metric("sent_packets_per_second", "1/s", "packets of the capture sent a second, from the first to the last"),
+    _metric("sent_packets_per_second", "1/s", "packets of the capture sent per second, from the first to the last"),
     _metric("failed_packets", "1", "packets that tcpreplay could not send"),
     _metric("arrived_packets", "1", "packets that arrived at the other host's interface"),
     _metric("arrived_share", "1", "packets that arrived, of those that were sent", headline=True),
@@ -19,7 +19,7 @@ METRICS = (
     _metric(
         "replay_timing_error",
         "s",
-        "how far packets arrived from when the capture has them, counted from each side's first one; 95th percentile",
+        "how much earlier or later packets arrived than in the capture, counted from each side's first one; 95th percentile",
         headline=True,
     ),
     _metric(

@@ -12,9 +12,11 @@ STALLS = Metric(
     "stalls",
     "1",
     Layer.APPLICATION,
-    "times that a client's connections waited without progress, or it paused far beyond its pace (docs/stalls.md)",
+    "times that a client's connections waited without progress, or it paused far beyond its pace (twinbed analyse stalls)",
 )
-STALLED = Metric("stalled_share", "1", Layer.APPLICATION, "share of the clients' time that they were stalled (docs/stalls.md)")
+STALLED = Metric(
+    "stalled_share", "1", Layer.APPLICATION, "share of the clients' time that they were stalled (twinbed analyse stalls)"
+)
 DRIFT = Metric(
     "rate_drift",
     "1",

@@ -32,14 +32,14 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 others, belong to 32-bit programs."""
 
 _MEANT: Mapping[str, str] = {
-    "read": "calls that read or receive (read, recvfrom and their like)",
-    "write": "calls that write or send (write, sendto and their like)",
-    "sendfile": "calls that move bytes inside the kernel (sendfile, splice and their like)",
-    "wait": "calls that wait (epoll_wait, poll, select, futex, sleeps and their like)",
+    "read": "calls that read or receive (read, recvfrom and similar)",
+    "write": "calls that write or send (write, sendto and similar)",
+    "sendfile": "calls that move bytes inside the kernel (sendfile, splice and similar)",
+    "wait": "calls that wait (epoll_wait, poll, select, futex, sleeps and similar)",
     "epoll_ctl": "calls that set what epoll waits for",
     "accept": "calls that accept a connection",
     "connect": "calls that open a connection",
-    "socket": "other calls about sockets (socket, setsockopt, shutdown and their like)",
+    "socket": "other calls about sockets (socket, setsockopt, shutdown and similar)",
     "open": "calls that open a file",
     "close": "calls that close a file or socket",
     "stat": "calls that ask about a file",

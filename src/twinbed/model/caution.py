@@ -27,7 +27,7 @@ class Kind(Enum):
     )
     INCOMPLETE_CAPTURE = (
         "the capture holds fewer requests than the client counted",
-        "counts for each request and connection are too small by that share; see in the detail whether it began late or was "
+        "counts for each request and connection are too small by that share; the detail says whether it began late or was "
         "cut off",
     )
     CALLS_LOST = (
@@ -36,7 +36,7 @@ class Kind(Enum):
     )
     EVENTS_LOST = (
         "kernel events were lost before they were counted",
-        "add the lost events to the counts by device; with many devices the largest counts hold",
+        "add the lost events to the counts by device; with many devices only the largest counts are reliable",
     )
     STATIONS_LOST = (
         "some packets or calls have no record of their stations",
@@ -48,7 +48,7 @@ class Kind(Enum):
     )
     SLOW_TRACING = (
         "system calls were traced by a slower method than the best",
-        "see the reason in the detail; hosts traced by different methods are slowed down differently",
+        "the detail gives the reason; hosts traced by different methods are slowed down differently",
     )
     BAD_CHECKSUMS = (
         "captured packets have bad checksums",
@@ -64,7 +64,7 @@ class Kind(Enum):
     )
     REPLAYED_OTHERWISE = (
         "some packets of the capture were not replayed, or were changed",
-        "see in the detail which and why; metrics that do not depend on them hold",
+        "the detail says which and why; metrics that do not depend on them are valid",
     )
     REQUEST_CAP = (
         "the request cap ended the run before its time was up",
@@ -95,7 +95,7 @@ class Kind(Enum):
     NIC_RESET = ("the kernel log shows a NIC reset or transmit timeout", "distrust this run; read the kernel log in its folder")
     OUT_OF_MEMORY = (
         "the kernel killed a process because memory ran out",
-        "give the host more memory; see in the kernel log whether it happened during this run",
+        "give the host more memory; the kernel log shows whether it happened during this run",
     )
     CLOCK_STEP = (
         "a clock was set during the run",
@@ -103,7 +103,7 @@ class Kind(Enum):
     )
     CLOCKS_APART = (
         "the hosts' clocks are not synchronised well enough for one-way delays",
-        "synchronise the clocks (PTP, or chrony with a close server); jitter, round-trip times and loss hold",
+        "synchronise the clocks (PTP, or chrony with a close server); jitter, round-trip times and loss are not affected",
     )
     CLOCK_BOUND = (
         "a host's clock is known less precisely than some parts of requests last",
@@ -119,11 +119,11 @@ class Kind(Enum):
     )
     LINK_NOT_FILLED = (
         "the link check could not fill a link",
-        "the link is no faster than asked up to the rate in the detail; whether it reaches the asked rate was not measured",
+        "up to the rate in the detail the link is not faster than asked; it was not measured whether it reaches the asked rate",
     )
     LINK_NOT_MEASURED = (
         "the link check could not measure a link",
-        "see in the detail what prevented it; settings of the link were read back all the same",
+        "the detail says what prevented it; the link's settings were read back",
     )
     LINK_UNTOLD = (
         "the link check could not separate the link from its hosts",
@@ -168,7 +168,7 @@ class Kind(Enum):
     UNPINNED = ("hosts were not pinned to CPUs", "set cpus: auto; without it the scheduler may be part of the result")
     IDLE_WAKE_UPS = (
         "programs waited for idle CPUs to wake up",
-        "set idle: busy (CPUs stay awake) or cpus: shared; one pair alone may else be slower than several",
+        "set idle: busy (CPUs stay awake) or cpus: shared; otherwise one pair alone may be slower than several",
     )
     FAILED_RUNS = (
         "some runs failed and are missing from their cells",
@@ -186,7 +186,7 @@ class Kind(Enum):
     )
     CONTRADICTED = (
         "a file contradicts itself, or another file of its run",
-        "see both values in the detail; twinbed counts intervals or rows rather than trusting a tool's summary",
+        "the detail has both values; twinbed counts intervals or rows rather than trusting a tool's summary",
     )
     MISNAMED = (
         "files contradict what their paths say",
@@ -208,7 +208,7 @@ class Kind(Enum):
     )
     LOOKS = (
         "the study ends with its first verdict, which assumes independent runs",
-        "measure in sessions and compare with --sessions, or raise the least number of replicates, where neighbouring runs "
+        "measure in sessions and compare with --sessions, or raise the least number of replicates, if neighbouring runs "
         "may be alike",
     )
     DRIFT = (

@@ -105,16 +105,16 @@ class Coded(Column[T]):
     def with_other(self, other: Coded[Other]) -> Coded[tuple[T, Other]]:
         """Return both columns as one of the existing pairs, in the order in which they first come."""
         pairs, codes = first_come(self.codes * len(other.values) + other.codes)
-        each = (divmod(pair, len(other.values)) for pair in pairs.tolist())
-        return Coded(codes, [(self.values[one], other.values[two]) for one, two in each])
+        pair_codes = (divmod(pair, len(other.values)) for pair in pairs.tolist())
+        return Coded(codes, [(self.values[index], other.values[other_index]) for index, other_index in pair_codes])
 
     def renamed(self, name: Callable[[T], Made]) -> Coded[Made]:
         """Return a column of what ``name`` gives for each value; results must be hashable, and equal ones become one."""
         import numpy as np
 
         names = [name(value) for value in self.values]
-        number = {each: code for code, each in enumerate(dict.fromkeys(names))}
-        return Coded(np.array([number[each] for each in names], dtype=np.intp)[self.codes], list(number))
+        number = {made: code for code, made in enumerate(dict.fromkeys(names))}
+        return Coded(np.array([number[made] for made in names], dtype=np.intp)[self.codes], list(number))
 
 
 class ArrowColumn(Column[T]):
@@ -208,7 +208,7 @@ class Runs(Sequence[Run], Generic[Run]):
 
     def where(self, of_id: Callable[[str], bool]) -> Self:
         """Return the runs whose identity ``of_id`` accepts."""
-        rows = [row for row, each in enumerate(self.ids) if of_id(each)]
+        rows = [row for row, run in enumerate(self.ids) if of_id(run)]
         return self if len(rows) == self._number else self.take(rows)
 
     def in_order(self) -> Self:
@@ -311,8 +311,8 @@ class Records(Runs[Record]):
         """Return the same runs with other levels and settings, made once for each existing pair of those."""
         pairs = self.levels.coded().with_other(self.settings.coded())
         changed = [change(*pair) for pair in pairs.values]
-        levels: Column[object] = Coded(pairs.codes, [each for each, _ in changed])
-        settings: Column[object] = Coded(pairs.codes, [each for _, each in changed])
+        levels: Column[object] = Coded(pairs.codes, [own_levels for own_levels, _ in changed])
+        settings: Column[object] = Coded(pairs.codes, [own_settings for _, own_settings in changed])
         return Records({**self._columns, "levels": levels, "settings": settings})
 
 
@@ -341,12 +341,12 @@ def planned_testbeds(planned: PlannedRuns, records: Records, other: str | None) 
     import numpy as np
 
     levels = planned.levels.coded()
-    if all(TESTBED in each for each in levels.values):
+    if all(TESTBED in of_run for of_run in levels.values):
         return levels.renamed(_testbed_level)
     made = dict(zip(records.ids, records.testbeds.listed(), strict=True))
     names = [
-        _testbed_level(each) if TESTBED in each else made.get(run, other)
-        for run, each in zip(planned.ids, levels.listed(), strict=True)
+        _testbed_level(own_levels) if TESTBED in own_levels else made.get(run, other)
+        for run, own_levels in zip(planned.ids, levels.listed(), strict=True)
     ]
     number = {name: code for code, name in enumerate(dict.fromkeys(names))}
     return Coded(np.fromiter(map(number.__getitem__, names), np.intp, len(names)), list(number))

@@ -143,7 +143,7 @@ class Measured:
     @property
     def place(self) -> str:
         """The metric and where it is measured, as responses are named: ``cpu_seconds_per_request@client``."""
-        return "@".join(each for each in (self.metric, self.host, self.direction) if each)
+        return "@".join(part for part in (self.metric, self.host, self.direction) if part)
 
     @property
     def runs(self) -> int:
@@ -257,7 +257,7 @@ class Residuals(Sequence[Residual]):
     def __getitem__(self, index: slice[int | None, int | None, int | None]) -> Residuals: ...
     def __getitem__(self, index: int | slice[int | None, int | None, int | None]) -> Residual | Residuals:
         if isinstance(index, slice):
-            return self._of(index)
+            return self._rows(index)
         testbed = self.testbeds[self.testbed[index]]
         return Residual(int(self.order[index]), testbed, int(self.block[index]), float(self.value[index]))
 
@@ -268,9 +268,9 @@ class Residuals(Sequence[Residual]):
 
     def of(self, testbed: str) -> Residuals:
         """Return those of one testbed."""
-        return self._of(self.testbed == self.testbeds.index(testbed))
+        return self._rows(self.testbed == self.testbeds.index(testbed))
 
-    def _of(self, rows: slice[int | None, int | None, int | None] | NDArray[np.bool_]) -> Residuals:
+    def _rows(self, rows: slice[int | None, int | None, int | None] | NDArray[np.bool_]) -> Residuals:
         return Residuals(self.order[rows], self.testbed[rows], self.block[rows], self.value[rows], self.testbeds)
 
 
@@ -363,7 +363,7 @@ class Excluded:
     @property
     def sentence(self) -> str:
         counts = ", ".join(f"{name} {out} of {of}" for name, (out, of) in self.runs.items())
-        whose = "as was asked for now, not by the study" if self.asked_now else "as the study says"
+        whose = "as requested for this comparison, not by the study" if self.asked_now else "as the study says"
         return f"Runs left out, {whose} (exclude: {', '.join(self.kinds)}): {counts}."
 
     def cautions(self) -> Iterator[Caution]:
@@ -372,7 +372,7 @@ class Excluded:
             counts = ", ".join(f"{name} {out} of {of}" for name, (out, of) in self.runs.items())
             yield Caution(Kind.EXCLUDED_UNEQUALLY, f"{', '.join(self.kinds)}: {counts}")
         if self.asked_now:
-            yield Caution(Kind.EXCLUDED_AFTERWARDS, f"{', '.join(self.kinds)}: asked for with the results in hand")
+            yield Caution(Kind.EXCLUDED_AFTERWARDS, f"{', '.join(self.kinds)}: requested after the results were known")
         elif self.decided_after:
             yield Caution(Kind.EXCLUDED_AFTERWARDS, f"{', '.join(self.kinds)}: after {self.decided_after} runs")
 

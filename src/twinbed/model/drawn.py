@@ -35,7 +35,7 @@ class Drawn:
     @classmethod
     def from_json(cls, data: Document) -> Drawn:
         """Read a sample. Raises ValueError, KeyError or TypeError for other data."""
-        pairs = tuple((text(each["client"]), text(each["server"])) for each in documents(data["pairs"]))
+        pairs = tuple((text(pair["client"]), text(pair["server"])) for pair in documents(data["pairs"]))
         drawn = cls(pairs, value_of(data, "of", integer), value_of(data, "seed", integer))
         if not 0 < len(set(pairs)) == len(pairs) <= drawn.of:
             raise ValueError(f"{len(pairs)} pairs were drawn of {drawn.of}")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
-from twinbed.model.json import Document, dataclass_of, document, each, integer, value_of
+from twinbed.model.json import Document, dataclass_of, document, integer, tuple_of, value_of
 from twinbed.model.units import Duration
 
 FORMAT = 1
@@ -83,5 +83,5 @@ class InterimAnalyses:
         """Read them. Raises ValueError for another format, or for a field that is missing or of another kind."""
         if data.get("format") != FORMAT:
             raise ValueError(f"{FILE} has format {data.get('format')!r:.60}, this twinbed reads {FORMAT}")
-        taken = value_of(data, "looks", each(lambda look: InterimAnalysis.from_json(document(look))))
+        taken = value_of(data, "looks", tuple_of(lambda look: InterimAnalysis.from_json(document(look))))
         return cls(value_of(data, "least", integer), value_of(data, "most", integer), taken)

@@ -58,19 +58,19 @@ def parsed(content: bytes | str) -> Json:
 def foreign(content: bytes | str, constant: Callable[[str], Json] = float) -> Json:
     """Return the value of a JSON text of another program's, which may hold NaN and infinities. Half of a surrogate pair becomes
     U+FFFD. Raises ValueError."""
-    return _whole(loads(content, parse_constant=constant))
+    return _without_surrogates(loads(content, parse_constant=constant))
 
 
 def _no_constant(name: str) -> Never:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def _whole(value: Json) -> Json:
+def _without_surrogates(value: Json) -> Json:
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, Mapping):
-        return {_SURROGATE.sub("\ufffd", name): _whole(each) for name, each in value.items()}
-    return [_whole(each) for each in value] if isinstance(value, Sequence) else value
+        return {_SURROGATE.sub("\ufffd", name): _without_surrogates(member) for name, member in value.items()}
+    return [_without_surrogates(element) for element in value] if isinstance(value, Sequence) else value
 
 
 def value_of(data: Document, name: str, read: Callable[[Json], T]) -> T:
@@ -95,7 +95,7 @@ def optional(read: Callable[[Json], T]) -> Callable[[Json], T | None]:
     return lambda value: None if value is None else read(value)
 
 
-def each(read: Callable[[Json], T]) -> Callable[[Json], tuple[T, ...]]:
+def tuple_of(read: Callable[[Json], T]) -> Callable[[Json], tuple[T, ...]]:
     """Return a reader of arrays of what ``read`` reads."""
 
     def read_all(value: Json) -> tuple[T, ...]:
@@ -115,14 +115,14 @@ def named(read: Callable[[Json], T]) -> Callable[[Json], dict[str, T]]:
 
 def document(value: Json) -> Document:
     if not isinstance(value, Mapping):
-        raise TypeError(f"{value!r:.60} is no object")
+        raise TypeError(f"{value!r:.60} is not an object")
     return value
 
 
 def items(value: Json) -> Sequence[Json]:
     """Return a JSON array."""
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise TypeError(f"{value!r:.60} is no list")
+        raise TypeError(f"{value!r:.60} is not a list")
     return value
 
 
@@ -133,7 +133,7 @@ def documents(value: Json) -> list[Document]:
 
 def text(value: Json) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.60} is no text")
+        raise TypeError(f"{value!r:.60} is not text")
     return value
 
 
@@ -145,7 +145,7 @@ def truth(value: Json) -> bool:
 
 def number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r:.60} is no number")
+        raise TypeError(f"{value!r:.60} is not a number")
     if not (-_MOST <= value < _MOST if isinstance(value, int) else math.isfinite(value)):
         raise ValueError("the number is too large")
     return value
@@ -153,7 +153,7 @@ def number(value: Json) -> float:
 
 def integer(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{value!r:.60} is no whole number")
+        raise TypeError(f"{value!r:.60} is not a whole number")
     if not -_MOST <= value < _MOST:
         raise ValueError("the number is too large")
     return value
@@ -178,8 +178,8 @@ def dataclass_of(kind: type[T], data: Document, **readers: Callable[[Json], obje
 @cache
 def _fields(kind: type[object]) -> Sequence[tuple[str, str, bool]]:
     return [
-        (each.name, str(each.type), each.default is not MISSING or each.default_factory is not MISSING)
-        for each in fields(kind)  # type: ignore[arg-type]
+        (entry.name, str(entry.type), entry.default is not MISSING or entry.default_factory is not MISSING)
+        for entry in fields(kind)  # type: ignore[arg-type]
     ]
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypedDict, cast
 
 from twinbed.model.caution import Caution
-from twinbed.model.json import Document, Json, dataclass_of, document, each, optional, text
+from twinbed.model.json import Document, Json, dataclass_of, document, optional, text, tuple_of
 
 
 class Verdict(StrEnum):
@@ -88,9 +88,9 @@ class LinkCheck:
             cls,
             data,
             settings=_depends,
-            figures=each(lambda value: Figure.from_json(document(value))),
-            cautions=each(lambda value: Caution.from_json(document(value))),
-            measured_pairs=optional(each(text)),
+            figures=tuple_of(lambda value: Figure.from_json(document(value))),
+            cautions=tuple_of(lambda value: Caution.from_json(document(value))),
+            measured_pairs=optional(tuple_of(text)),
         )
 
 

@@ -21,7 +21,7 @@ def list_at(content: object, name: str) -> Sequence[Json]:
 
 def objects_at(content: object, name: str) -> Sequence[Document]:
     """Return the objects in a member that is a list."""
-    return [each for each in list_at(content, name) if isinstance(each, dict)]
+    return [member for member in list_at(content, name) if isinstance(member, dict)]
 
 
 def text_at(content: object, name: str) -> str | None:

@@ -16,14 +16,20 @@ CLOSE = 0.1
 def nearest(name: str, names: Iterable[str], also: Mapping[str, Sequence[str]] | None = None) -> Near:
     """Return the ``names`` that ``name`` most likely means, at most three; ``also`` has other words for them."""
     known: dict[str, str] = {}
-    for each in names:
-        known.setdefault(_plain(each), each)
+    for candidate in names:
+        known.setdefault(_plain(candidate), candidate)
     given = _plain(name)
-    said = [each for each, words in (also or {}).items() if given in map(_plain, words) and each in known.values()]
-    alike = {each: difflib.SequenceMatcher(None, each, given).ratio() for each in known}
+    meant = [
+        candidate for candidate, words in (also or {}).items() if given in map(_plain, words) and candidate in known.values()
+    ]
+    alike = {candidate: difflib.SequenceMatcher(None, candidate, given).ratio() for candidate in known}
     best = max(alike.values(), default=0.0)
-    close = [known[each] for each in sorted(alike, key=lambda each: -alike[each]) if alike[each] >= max(LIKE, best - CLOSE)]
-    return tuple(dict.fromkeys([*said, *(close if not said else ())]))[:MOST]
+    close = [
+        known[candidate]
+        for candidate in sorted(alike, key=lambda candidate: -alike[candidate])
+        if alike[candidate] >= max(LIKE, best - CLOSE)
+    ]
+    return tuple(dict.fromkeys([*meant, *(close if not meant else ())]))[:MOST]
 
 
 def _plain(name: str) -> str:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
-from twinbed.model.json import Document, Json, dataclass_of, document, each, integer, named, number, text, value_of
+from twinbed.model.json import Document, Json, dataclass_of, document, integer, named, number, text, tuple_of, value_of
 from twinbed.model.run import Level, Status, level
 from twinbed.model.topology import Topology
 from twinbed.model.usage import ProgramUsage
@@ -172,9 +172,9 @@ class Record:
             settings=settings,
             status=lambda value: Status(text(value)),
             phases=named(number),
-            cautions=each(lambda value: Caution.from_json(document(value))),
-            artifacts=lambda value: list(each(artifact)(value)),
-            clients=each(lambda value: ClientTimes.from_json(document(value))),
+            cautions=tuple_of(lambda value: Caution.from_json(document(value))),
+            artifacts=lambda value: list(tuple_of(artifact)(value)),
+            clients=tuple_of(lambda value: ClientTimes.from_json(document(value))),
             drawn=named(lambda value: Drawn.from_json(document(value))),
-            programs=each(lambda value: ProgramUsage.from_json(document(value))),
+            programs=tuple_of(lambda value: ProgramUsage.from_json(document(value))),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, cast
 
 from twinbed.model.caution import Caution
 from twinbed.model.interim import InterimAnalyses
-from twinbed.model.json import Document, Json, document, each, integer, named, number, text, value_of
+from twinbed.model.json import Document, Json, document, integer, named, number, text, tuple_of, value_of
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.record import Record
 from twinbed.model.run import Level, level
@@ -148,7 +148,7 @@ class Tables(Protocol):
         ...
 
 
-_levels = each(level)
+_levels = tuple_of(level)
 
 
 def study_document(value: Json) -> StudyDocument:
@@ -163,7 +163,7 @@ def study_document(value: Json) -> StudyDocument:
 
 def _testbeds(value: Json) -> object:
     """Check the testbeds: names, with settings if these are known."""
-    return named(_any)(value) if isinstance(value, Mapping) else each(text)(value)
+    return named(_any)(value) if isinstance(value, Mapping) else tuple_of(text)(value)
 
 
 def _any(value: Json) -> Json:
@@ -192,7 +192,7 @@ def _margin(value: Json) -> float:
 
 def _uncertain(value: Json) -> Document:
     data = document(value)
-    value_of(data, "inputs", each(text))
+    value_of(data, "inputs", tuple_of(text))
     value_of(data, "samples", named(integer))
     return data
 
@@ -216,7 +216,7 @@ def _run(value: Json) -> Document:
 
 
 def _runs(value: Json) -> object:
-    runs = each(_run)(value)
+    runs = tuple_of(_run)(value)
     if len({run["id"] for run in runs}) < len(runs):
         raise ValueError("two runs have one id")
     return runs
@@ -226,7 +226,7 @@ _NULL = frozenset({"profile", "uncertain", "sessions"})
 _READ: Mapping[str, Callable[[Json], object]] = {
     **dict.fromkeys(("study", "profile", "reference", "reference_reason", "order", "comparison", "sessions"), text),
     **dict.fromkeys(("filename", "source"), text),
-    **dict.fromkeys(("exclude_cautions", "overrides", "commands"), each(text)),
+    **dict.fromkeys(("exclude_cautions", "overrides", "commands"), tuple_of(text)),
     **dict.fromkeys(("seed", "exclude_decided_after"), integer),
     "testbeds": _testbeds,
     "factors": named(_levels),
@@ -235,9 +235,9 @@ _READ: Mapping[str, Callable[[Json], object]] = {
     "replicates": _replicates,
     "margin": _margin,
     "confidence": _share,
-    "tables": each(document),
+    "tables": tuple_of(document),
     "import": document,
-    "sources": each(_source),
+    "sources": tuple_of(_source),
     "workload": document,
     "runs": _runs,
 }

@@ -92,13 +92,15 @@ def _value(name: str, known: Mapping[str, Level]) -> str:
     setting, dot, form = name.partition(".")
     if setting not in known:
         raise TemplateError(
-            f"{{{name}}} is not known", ", ".join(f"{{{each}}}" for each in known), nearest(setting, known) if setting else ()
+            f"{{{name}}} is not known",
+            ", ".join(f"{{{known_name}}}" for known_name in known),
+            nearest(setting, known) if setting else (),
         )
     value = given(known[setting])
     if not dot:
         return value.written
     if form not in value.forms:
-        forms = [f"{{{setting}.{each}}}" for each in value.forms]
+        forms = [f"{{{setting}.{form}}}" for form in value.forms]
         allowed = ", ".join([f"{{{setting}}}", *forms]) + ("" if forms else "; a form needs a unit, such as 64KiB or 10ms")
         raise TemplateError(f"{{{name}}}: {setting} is a {value.kind} ({value.written})", allowed)
     return value.forms[form]

@@ -65,7 +65,7 @@ class QuantityError(ValueError):
 
 def parse_size(value: object) -> int:
     """Return bytes. Raises QuantityError."""
-    return _whole(_parse(value, SIZE_UNITS, SIZE_ALLOWED), value, "bytes", SIZE_ALLOWED)
+    return _whole_number(_parse(value, SIZE_UNITS, SIZE_ALLOWED), value, "bytes", SIZE_ALLOWED)
 
 
 def parse_rate(value: object) -> int:
@@ -74,7 +74,7 @@ def parse_rate(value: object) -> int:
     if isinstance(text, str) and text.endswith("bps"):
         near = (f"{text.removesuffix('bps')}bit",)
         raise QuantityError(f"{value!r} is ambiguous: bps is bits to some and bytes to tc", RATE_ALLOWED, near)
-    return _whole(_parse(text, RATE_UNITS, RATE_ALLOWED, shown=value), value, "bits per second", RATE_ALLOWED)
+    return _whole_number(_parse(text, RATE_UNITS, RATE_ALLOWED, shown=value), value, "bits per second", RATE_ALLOWED)
 
 
 def parse_duration(value: object) -> float:
@@ -126,8 +126,8 @@ def magnitudes(levels: Collection[object]) -> Sequence[tuple[str, float] | None]
         for level in levels
     ]
     sizes = [
-        _short_size(str(level)) or (("bytes", each[1]) if each is not None and each[0] in ("", "bytes") else None)
-        for level, each in zip(levels, known, strict=True)
+        _short_size(str(level)) or (("bytes", size[1]) if size is not None and size[0] in ("", "bytes") else None)
+        for level, size in zip(levels, known, strict=True)
     ]
     is_sure = any(_short_size(str(level)) and not str(level).endswith("m") for level in levels)
     return sizes if is_sure and None not in sizes else known
@@ -171,7 +171,7 @@ def _parse(value: object, units: Mapping[str, int] | Mapping[str, Decimal], allo
             raise QuantityError(f"{shown!r} is not a number with a unit", allowed)
         unit = match[2]
         if unit is not None and unit not in units:
-            near = tuple(f"{match[1]}{each}" for each in _near_units(unit, units))
+            near = tuple(f"{match[1]}{meant}" for meant in _near_units(unit, units))
             raise QuantityError(f"{shown!r} has an unknown unit {unit!r}", f"{allowed}; units are {', '.join(units)}", near)
         return _EXACT.multiply(Decimal(match[1]), Decimal(units[unit] if unit else 1))
     number = Decimal(repr(value))
@@ -195,12 +195,12 @@ def _near_units(unit: str, units: Mapping[str, int] | Mapping[str, Decimal]) -> 
     """Return the units that another spelling may mean: those with the same prefix, the binary one first."""
     plain = unit.lower()
     if units is DURATION_UNITS:
-        return tuple(each for each, words in _WORDS.items() if plain.removesuffix("s") in words.split("|") or plain == each)
-    alike = [each for each in units if each[0].lower() == plain[0] and (len(each) > 1 or plain[0] == "b")]
-    return tuple(sorted(alike, key=lambda each: (each.lower() != plain, "i" not in each)))
+        return tuple(other for other, words in _WORDS.items() if plain.removesuffix("s") in words.split("|") or plain == other)
+    alike = [other for other in units if other[0].lower() == plain[0] and (len(other) > 1 or plain[0] == "b")]
+    return tuple(sorted(alike, key=lambda other: (other.lower() != plain, "i" not in other)))
 
 
-def _whole(number: Decimal, shown: object, of: str, allowed: str) -> int:
+def _whole_number(number: Decimal, shown: object, of: str, allowed: str) -> int:
     if number != int(number):
         raise QuantityError(f"{shown!r} is not a whole number of {of}", allowed)
     return int(number)

@@ -61,5 +61,5 @@ def in_succession(tables: Tables, runs: Mapping[str, Sequence[str]]) -> tuple[Ca
     if reference is None:
         return ()
     times = Times(tables.records, outline.data.get("order"), stated=True)
-    found = (times.caution((name, own), (reference, runs[reference])) for name, own in runs.items() if name != reference)
-    return tuple(each for each in found if each is not None)
+    cautions = (times.caution((name, own), (reference, runs[reference])) for name, own in runs.items() if name != reference)
+    return tuple(caution for caution in cautions if caution is not None)

@@ -207,7 +207,7 @@ def _bar(bar: Bar, none: float) -> Spec:
 def _domain(bars: Sequence[Bar], none: float) -> list[float]:
     values = [none]
     for bar in bars:
-        values += [each for each in (bar.value, bar.low, bar.high, bar.wide_low, bar.wide_high) if each is not None]
+        values += [number for number in (bar.value, bar.low, bar.high, bar.wide_low, bar.wide_high) if number is not None]
     return _roomy(min(values), max(values), none > 0)
 
 
@@ -246,7 +246,7 @@ def interaction(points: Sequence[Point], x: str, y: str, logarithmic: bool) -> S
         for point in points
     ]
     ends = [(point.value, point.low, point.high) for point in points]
-    shown = [value for each in ends for value in each if value is not None]
+    shown = [value for end in ends for value in end if value is not None]
     domain = _roomy(min(shown), max(shown), logarithmic)
     value_scale: Spec = {"type": "log" if logarithmic else "linear", "domain": domain, "nice": False, "zero": False}
     y_axis: Spec = {

@@ -51,7 +51,7 @@ def inputs_of(tables: Tables) -> Sequence[str]:
     if not uncertain:
         raise TwinbedError(
             f"{tables.shown} has no uncertain inputs",
-            advice="uncertain: {samples: 40, payload: {log_uniform: [500B, 16MiB]}}; docs/multifidelity.md",
+            advice="uncertain: {samples: 40, payload: {log_uniform: [500B, 16MiB]}} (`twinbed describe uncertain`)",
         )
     return uncertain["inputs"]
 
@@ -62,21 +62,21 @@ def seconds_of(tables: Tables) -> Mapping[str, float]:
     for record in tables.records:
         if record.status is Status.COMPLETE:
             of.setdefault(str(record.settings["testbed"]["name"]), []).append(sum(record.phases.values()))
-    return {testbed: median(each) for testbed, each in of.items()}
+    return {testbed: median(seconds) for testbed, seconds in of.items()}
 
 
-def draws_of(frame: Frame, dear: str, inputs: Sequence[str]) -> list[Draws]:
+def draws_of(frame: Frame, expensive: str, inputs: Sequence[str]) -> list[Draws]:
     """Return draws by the levels of the other factors, in their order. Raises TwinbedError if the expensive testbed has no
     value."""
     import numpy as np
 
     testbed, draw = frame.column(TESTBED), frame.column(DRAW)
     names = [str(level) for level in testbed.levels]
-    if dear not in names:
+    if expensive not in names:
         raise TwinbedError(
-            f"{frame.source} has no value of {frame.response} on {dear}", advice=f"there are: {', '.join(names)}"
+            f"{frame.source} has no value of {frame.response} on {expensive}", advice=f"there are: {', '.join(names)}"
         )
-    order = [dear, *(name for name in names if name != dear)]
+    order = [expensive, *(name for name in names if name != expensive)]
     place = np.array([order.index(name) for name in names])
     others = [name for name in frame.factors if name not in {TESTBED, DRAW, *inputs}]
     groups: dict[tuple[int, ...], list[int]] = {}

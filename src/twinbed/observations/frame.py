@@ -49,7 +49,7 @@ class Column:
     @property
     def ordered(self) -> bool:
         """Return whether its levels have an order: all are numbers, or all are sizes such as 500B and 1MiB."""
-        return self.numeric or all(each is not None and each[0] == "bytes" for each in _sizes(self.levels))
+        return self.numeric or all(size is not None and size[0] == "bytes" for size in _sizes(self.levels))
 
     def numbers(self) -> NDArray[np.float64]:
         """Return each row's level as a number. Raises TwinbedError if one is not a number."""
@@ -118,7 +118,7 @@ class Frame:
 
     def rows(self, kept: NDArray[np.bool_], left_out: Mapping[str, int]) -> Frame:
         """Return the rows where ``kept`` is true; ``left_out`` counts all others."""
-        columns = {name: column_of(name, each, kept) for name, each in self.columns.items()}
+        columns = {name: column_of(name, column, kept) for name, column in self.columns.items()}
         return replace(self, y=self.y[kept], columns=columns, left_out=left_out)
 
 
@@ -180,7 +180,7 @@ def of_tables(
     have one, if the run as a whole has none. Response None takes the first headline metric, in the order of layers."""
     import numpy as np
 
-    name, host, direction, about = _metric(tables, response, host, direction)
+    name, host, direction, kind = _metric(tables, response, host, direction)
     values = _values(tables, name, host, direction)
     if partial:
         of_hosts = _of_hosts(tables, name)
@@ -204,16 +204,16 @@ def of_tables(
     for factor in names:
         if factor != "testbed":
             levels_of[factor] = [record.levels.get(factor) for record, _ in rows]
-    of_run = {each: [getattr(record, each) for record, _ in rows] for each in OF_A_RUN[1:4]}
+    of_run = {attribute: [getattr(record, attribute) for record, _ in rows] for attribute in OF_A_RUN[1:4]}
     columns = {factor: encoded(factor, levels, orders.get(factor, ())) for factor, levels in levels_of.items()}
-    columns |= {each: encoded(each, levels) for each, levels in of_run.items() if each not in columns}
+    columns |= {attribute: encoded(attribute, levels) for attribute, levels in of_run.items() if attribute not in columns}
     columns["run"] = encoded("run", [record.id for record, _ in rows])
     where = "".join(f"@{place}" for place in (host, direction) if place)
     return Frame(
         source=str(tables.shown),
         response=f"{name}{where}",
-        unit=about["unit"],
-        scale=Scale(about["scale"]),
+        unit=kind["unit"],
+        scale=Scale(kind["scale"]),
         y=np.array([value for _, value in rows], dtype=np.float64),
         columns=columns,
         factors=tuple(factor for factor in names if len(columns[factor].levels) > 1),
@@ -244,7 +244,7 @@ def _cautions(tables: Tables, testbeds: Mapping[str, str]) -> Iterator[Caution]:
             caution = Caution.of(kind, detail)
             runs.setdefault((testbeds[run], caution.kind), {}).setdefault(run, caution.detail)
     for (testbed, kind), of in runs.items():
-        count = sum(each == testbed for each in testbeds.values())
+        count = sum(other == testbed for other in testbeds.values())
         yield Caution(kind, counted(len(of), count, of.values()), testbed)
 
 
@@ -255,11 +255,11 @@ def _failed(records: Sequence[Record]) -> Iterator[Caution]:
         at = ", ".join(f"{name} {level_text(level)}" for name, level in record.levels.items() if name != "testbed")
         cells.setdefault(str(record.settings["testbed"]["name"]), {}).setdefault(at, []).append(record)
     for testbed, of in cells.items():
-        failed = {at: [each for each in runs if each.status is not Status.COMPLETE] for at, runs in of.items()}
+        failed = {at: [record for record in runs if record.status is not Status.COMPLETE] for at, runs in of.items()}
         named = [f"{len(failed[at])} of {len(of[at])}{f' at {at}' if at else ''}" for at in of if failed[at]]
         if named:
             more = f"; at {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-            first = next(each for runs in failed.values() for each in runs)
+            first = next(record for runs in failed.values() for record in runs)
             detail = f"{', '.join(named[:MOST_NAMED])}{more}: {first.failed_phase}: {first.reason}"
             yield Caution(Kind.FAILED_RUNS, detail, testbed)
 
@@ -274,8 +274,8 @@ def headline_places(tables: Tables) -> Sequence[tuple[str, str, str]]:
     layers = [str(layer) for layer in Layer]
     kinds = sorted((kind for kind in _kinds(tables) if kind.headline), key=lambda kind: layers.index(kind.layer))
     whole = {kind.metric for kind in kinds if not kind.host and not kind.direction}
-    found = [(kind.metric, kind.host, kind.direction) for kind in kinds]
-    return [each for each in found if each[0] not in whole or not (each[1] or each[2])]
+    places = [(kind.metric, kind.host, kind.direction) for kind in kinds]
+    return [place for place in places if place[0] not in whole or not (place[1] or place[2])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +296,10 @@ def _kinds(tables: Tables) -> list[_Kind]:
     table = tables.table("metrics")
     if not table.num_rows:
         return []
-    names = [each.name for each in fields(_Kind)]
+    names = [column.name for column in fields(_Kind)]
     # In one thread, so that the order is that of the rows.
     kinds = table.group_by(names, use_threads=False).aggregate([])
-    return [_Kind(*values) for values in zip(*(kinds[each].to_pylist() for each in names), strict=True)]
+    return [_Kind(*values) for values in zip(*(kinds[column].to_pylist() for column in names), strict=True)]
 
 
 def _metric(
@@ -312,8 +312,8 @@ def _metric(
         layers = [str(layer) for layer in Layer]
         headlines = sorted((kind for kind in kinds if kind.headline), key=lambda kind: layers.index(kind.layer))
         if not headlines:
-            there = ", ".join(sorted({kind.metric for kind in kinds}))
-            raise TwinbedError(f"{tables.shown} has no headline metric", advice=f"choose one with --response NAME: {there}")
+            choices = ", ".join(sorted({kind.metric for kind in kinds}))
+            raise TwinbedError(f"{tables.shown} has no headline metric", advice=f"choose one with --response NAME: {choices}")
         response = headlines[0].metric
     of_name = [kind for kind in kinds if kind.metric == response]
     if not of_name:
@@ -326,9 +326,9 @@ def _metric(
     if whole and host is None and direction is None:
         places = whole
     if len(places) != 1:
-        there = "; ".join(" ".join(f"--{what} {json.dumps(at)}" for what, at in _where(kind) if at) for kind in of_name)
+        choices = "; ".join(" ".join(f"--{what} {json.dumps(at)}" for what, at in _where(kind) if at) for kind in of_name)
         wrong = "is measured at several places" if places else "is not measured there"
-        raise TwinbedError(f"{response} {wrong}", advice=f"choose one: {there}")
+        raise TwinbedError(f"{response} {wrong}", advice=f"choose one: {choices}")
     kind = places[0]
     return response, kind.host, kind.direction, {"unit": kind.unit, "scale": kind.scale}
 
@@ -340,10 +340,10 @@ def _of_hosts(tables: Tables, metric: str) -> Mapping[str, list[float]]:
     table = tables.table("metrics")
     of_hosts = pc.and_(pc.not_equal(table["host"], ""), pc.equal(table["direction"], ""))
     table = table.filter(pc.and_(pc.equal(table["metric"], metric), pc.and_(of_hosts, pc.is_valid(table["value"]))))
-    found: dict[str, list[float]] = {}
+    of_run: dict[str, list[float]] = {}
     for run, value in zip(table["run"].to_pylist(), table["value"].to_pylist(), strict=True):
-        found.setdefault(run, []).append(value)
-    return found
+        of_run.setdefault(run, []).append(value)
+    return of_run
 
 
 def _where(kind: _Kind) -> tuple[tuple[str, str], tuple[str, str]]:

@@ -64,7 +64,7 @@ def matching(tables: Tables, name: str, column: str, pattern: str, *columns: str
         import pyarrow.compute as pc
 
         kept = table.filter(pc.and_(pc.is_valid(table[columns[-1]]), pc.match_substring_regex(table[column], pattern)))
-        yield from zip(*(kept[each].to_pylist() for each in columns), strict=True)
+        yield from zip(*(kept[other].to_pylist() for other in columns), strict=True)
 
 
 def of_clients(table: pa.Table) -> NDArray[np.bool_]:
@@ -93,13 +93,13 @@ def by_run(table: pa.Table, kept: NDArray[np.bool_], order: NDArray[np.float64] 
     return {run: rows[bounds[at] : bounds[at + 1]] for at, run in enumerate(runs.dictionary.to_pylist())}
 
 
-def unsettled(found: Settling) -> str | None:
+def unsettled(settling: Settling) -> str | None:
     """Return the detail of the caution; None if nothing shows that runs do not settle."""
-    if found.settles is False:
-        return f"the rate {_way(found.over.mean)} in the second half of runs"
-    if found.astray is not None:
-        others = f"by {two_digits(100 * found.astray.others, '+')} % in the mean of the others"
-        return f"the rate {_way(found.astray.value)} in the second half of one run, {others}"
+    if settling.settles is False:
+        return f"the rate {_way(settling.over.mean)} in the second half of runs"
+    if settling.astray is not None:
+        others = f"by {two_digits(100 * settling.astray.others, '+')} % in the mean of the others"
+        return f"the rate {_way(settling.astray.value)} in the second half of one run, {others}"
     return None
 
 

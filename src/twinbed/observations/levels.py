@@ -31,7 +31,7 @@ class _Held(View):
 def varied(tables: Tables) -> Mapping[str, Sequence[Level]]:
     """Return the factors but the testbed that have two levels or more, with their levels in the order of the study file."""
     given = tables.outline.data.get("factors") or {}
-    levels: dict[str, dict[str, Level]] = {name: {level_text(each): each for each in of} for name, of in given.items()}
+    levels: dict[str, dict[str, Level]] = {name: {level_text(level): level for level in of} for name, of in given.items()}
     planned, records = PlannedRuns.of(tables.planned), Records.of(tables.records)
     for of_run in (*planned.levels.distinct(), *records.levels.distinct()):
         for name, level in of_run.items():
@@ -49,7 +49,7 @@ def size(level: Level) -> tuple[str, float] | None:
 def is_ordered(levels: Sequence[Level]) -> bool:
     """Return whether all levels have an order, and the same unit."""
     known = [level for level in levels if level is not None and not isinstance(level, bool)]
-    units = {each and each[0] for each in magnitudes(known)}
+    units = {sized and sized[0] for sized in magnitudes(known)}
     return len(known) == len(levels) and len(units) == 1 and None not in units
 
 
@@ -58,7 +58,7 @@ class Chosen:
     """The factor that is compared by default."""
 
     by: str
-    about: str = ""
+    reason: str = ""
     """The reason, and how to choose another factor; empty if testbeds are compared, or there is no other choice."""
 
 
@@ -93,7 +93,7 @@ def is_amount(tables: Tables, factor: str, levels: Sequence[Level]) -> bool:
     return is_ordered(levels) and not own
 
 
-def held_against(tables: Tables, by: str, reference: str | None = None) -> Tables:
+def compared_with(tables: Tables, by: str, reference: str | None = None) -> Tables:
     """Return the tables as a comparison: testbeds with one of them, or the levels of another factor in the place of testbeds.
     ``reference`` None takes the study's testbed, or the first level. Raises TwinbedError for an unknown name."""
     if by == TESTBED:
@@ -103,8 +103,8 @@ def held_against(tables: Tables, by: str, reference: str | None = None) -> Table
         return tables if reference is None else _referring(tables, reference)
     factors = varied(tables)
     if by not in factors:
-        there = instead(by, [TESTBED, *factors])
-        raise TwinbedError(f"{tables.shown} has no factor {by!r} of two levels or more", advice=there)
+        choices = instead(by, [TESTBED, *factors])
+        raise TwinbedError(f"{tables.shown} has no factor {by!r} of two levels or more", advice=choices)
     texts = [level_text(level) for level in factors[by]]
     if reference is not None and reference not in texts:
         raise TwinbedError(f"{by} has no level {reference!r}", advice=instead(reference, texts))

@@ -79,8 +79,8 @@ def _pairs_of(tables: Tables) -> str:
     numbers = varied_numbers(tables)
     factor = of_pairs(numbers)
     if factor is None:
-        there = ", ".join(numbers)
-        advice = f"choose --over FACTOR from: {there}" if there else "N must be a factor of whole numbers, such as pairs"
+        choices = ", ".join(numbers)
+        advice = f"choose --over FACTOR from: {choices}" if choices else "N must be a factor of whole numbers, such as pairs"
         raise TwinbedError(f"{tables.shown}: no number of pairs varies", advice=advice)
     return factor
 
@@ -207,14 +207,14 @@ def fitting(group: Numbered, over: str, objective: Objective, confidence: float,
     where = f"{group.name}: " if group.name else ""
     largest = max(map(abs, group.values), default=0.0)
     if not computable(largest):
-        raise TwinbedError(f"{where}values are of size {largest:.0e}", advice="use another unit")
+        raise TwinbedError(f"{where}values are as large as {largest:.0e}", advice="use another unit")
     samples = group.enough(LEAST, 1 if objective.relative else None)
     try:
-        found = capacity(samples, objective, confidence)
+        fitted = capacity(samples, objective, confidence)
     except ValueError as error:
         raise TwinbedError(
             f"{where}{error}, with N the {over}",
             advice="use replicates: 5 or more, and N = 1 for a share of it; `twinbed run --retry-failed` repeats failed runs",
         ) from error
-    one = one_of(over)
-    return Fitting(found, samples, sentence(found, one, f"{one}s", unit.removeprefix("1")))
+    unit_of_n = one_of(over)
+    return Fitting(fitted, samples, sentence(fitted, unit_of_n, f"{unit_of_n}s", unit.removeprefix("1")))

@@ -110,6 +110,6 @@ def _short(value: object) -> object:
 
 
 def _cautions(cautions: Sequence[Caution]) -> Iterator[str]:
-    for each in cautions:
-        where = ", ".join(part for part in (each.subject, each.detail) if part)
-        yield f"! {each.kind.meaning}{f' ({where})' if where else ''}: {each.kind.advice}"
+    for caution in cautions:
+        where = ", ".join(part for part in (caution.subject, caution.detail) if part)
+        yield f"! {caution.kind.meaning}{f' ({where})' if where else ''}: {caution.kind.advice}"

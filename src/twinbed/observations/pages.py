@@ -26,7 +26,7 @@ _HERE = "RESULTS/pages/NAME.html"
 
 def with_page(command: click.Command) -> click.Command:
     """Return the command with --html added. The command hands its page over by ``write_page`` or ``write_text``."""
-    if any("--html" in each.opts for each in command.params):
+    if any("--html" in param.opts for param in command.params):
         return command
 
     def note(context: click.Context, _: click.Parameter, value: str | None) -> None:

@@ -73,16 +73,16 @@ class Side:
     name: str
 
 
-def between(one: Side, other: Side, *, everything: bool = False) -> Differences:
+def between(first: Side, second: Side, *, everything: bool = False) -> Differences:
     """Return the differences between two sides, which may be of different results; with ``everything`` names of things too."""
-    left, right = facts_of(one), facts_of(other)
+    left, right = facts_of(first), facts_of(second)
     rows = list(_rows(left, right))
     if not everything:
         rows = [row for row in rows if row[0].kind not in LESSER]
     rows.sort(key=lambda row: (row[0].rank, _unknown(row[1]), row[1].varies, row[1].place, row[1].fact))
     return Differences(
-        one.name,
-        other.name,
+        first.name,
+        second.name,
         differ=sum(not _unknown(row) for _, row in rows),
         unknown=sum(_unknown(row) for _, row in rows),
         same=sum(left[key] == right[key] for key in left if key in right),
@@ -98,20 +98,20 @@ def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
     """Yield the facts that differ; places where a fact differs alike share a row."""
     places: dict[tuple[str, frozenset[str], frozenset[str], Suspicion], list[str]] = {}
     for place, fact in sorted({*left, *right}):
-        one, other = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
-        if one != other:
-            places.setdefault((fact, one, other, suspicion(place, fact)), []).append(place)
-    for (fact, one, other, about), alike in places.items():
+        in_left, in_right = left.get((place, fact), _NOTHING), right.get((place, fact), _NOTHING)
+        if in_left != in_right:
+            places.setdefault((fact, in_left, in_right, suspicion(place, fact)), []).append(place)
+    for (fact, in_left, in_right, suspected), alike in places.items():
         yield (
-            about,
+            suspected,
             Difference(
-                kind=about.kind,
+                kind=suspected.kind,
                 place=", ".join(alike),
                 fact=fact,
-                left=sorted(one),
-                right=sorted(other),
-                varies=len(one) > 1 or len(other) > 1,
-                why=about.why,
+                left=sorted(in_left),
+                right=sorted(in_right),
+                varies=len(in_left) > 1 or len(in_right) > 1,
+                why=suspected.why,
             ),
         )
 
@@ -119,7 +119,7 @@ def _rows(left: Facts, right: Facts) -> Iterator[tuple[Suspicion, Difference]]:
 def facts_of(side: Side) -> Facts:
     """Return all known facts of a side's runs."""
     facts: dict[tuple[str, str], set[str]] = {}
-    records = [each for each in side.tables.records if side.testbed in (None, each.settings["testbed"]["name"])]
+    records = [record for record in side.tables.records if side.testbed in (None, record.settings["testbed"]["name"])]
     runs = {record.id for record in records}
     for place, fact, value in _columns(side.tables, "facts", ("place", "fact", "value"), runs):
         facts.setdefault((_role(place), fact), set()).add(value)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from twinbed.model.json import WRONG, document, each, number, optional, parsed, text, value_of
+from twinbed.model.json import WRONG, document, number, optional, parsed, text, tuple_of, value_of
 from twinbed.model.run import Level, Status, level, level_text
 from twinbed.model.tables import Tables
 from twinbed.show.table import Row
@@ -56,8 +56,8 @@ def predictable(tables: Tables) -> Predictable:
             data = document(parsed(tree.read(f"{FOLDER}/{name}")))
             pair = (value_of(data, "from", text), value_of(data, "to", text))
             if data["runs"] == digest(tables, pair):
-                names = frozenset(value_of(data, "factors", each(text)))
-                half_widths |= dict(_half_widths(pair, names, value_of(data, "predictions", each(document))))
+                names = frozenset(value_of(data, "factors", tuple_of(text)))
+                half_widths |= dict(_half_widths(pair, names, value_of(data, "predictions", tuple_of(document))))
                 factors[pair] = names
         except (NotPlain, OSError, ArithmeticError, *WRONG):
             continue

@@ -147,14 +147,14 @@ def gather(tables: Tables, sessions: str | None = None) -> Samples:
     groups: dict[str, dict[str, CellRuns]] = {}
 
     def of_places(places: Coded[tuple[Mapping[str, Level], str]]) -> Coded[CellRuns]:
-        there = []
+        of_place = []
         for levels, testbed in places.values:
             name, rest = cell_of(levels, sessions)
             cells.setdefault(name, rest)
-            there.append(groups.setdefault(name, {}).setdefault(testbed, CellRuns()))
-        number = {id(group): code for code, group in enumerate({id(group): group for group in there}.values())}
-        codes = np.array([number[id(group)] for group in there], dtype=np.intp)
-        return Coded(codes[places.codes], list({id(group): group for group in there}.values()))
+            of_place.append(groups.setdefault(name, {}).setdefault(testbed, CellRuns()))
+        number = {id(group): code for code, group in enumerate({id(group): group for group in of_place}.values())}
+        codes = np.array([number[id(group)] for group in of_place], dtype=np.intp)
+        return Coded(codes[places.codes], list({id(group): group for group in of_place}.values()))
 
     only = tables.outline.reference if len(tables.outline.testbeds) == 1 else None
     records, planned = Records.of(tables.records), PlannedRuns.of(tables.planned)
@@ -196,16 +196,16 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
     order = np.argsort(at, kind="stable")
     at = at[order]
     named = [table[name].combine_chunks().dictionary_encode() for name in ("metric", "host", "direction")]
-    coded = [each.indices.to_numpy()[order].astype(np.int64) for each in named]
-    texts_of = [each.dictionary.to_pylist() for each in named]
+    coded = [column.indices.to_numpy()[order].astype(np.int64) for column in named]
+    texts_of = [column.dictionary.to_pylist() for column in named]
     keys, firsts, of_row = np.unique(
         (coded[0] * len(texts_of[1]) + coded[1]) * len(texts_of[2]) + coded[2], return_index=True, return_inverse=True
     )
     key_of = [(texts_of[0][coded[0][row]], texts_of[1][coded[1][row]], texts_of[2][coded[2][row]]) for row in firsts]
     for row in np.sort(np.unique(coded[0], return_index=True)[1]):
-        about = {name: table[name][int(order[row])].as_py() for name in _ABOUT}
+        declared = {name: table[name][int(order[row])].as_py() for name in _ABOUT}
         margin = table["margin"][int(order[row])].as_py() if "margin" in table.column_names else None
-        metrics[texts_of[0][coded[0][row]]] = Declared(**about, margin=margin)
+        metrics[texts_of[0][coded[0][row]]] = Declared(**declared, margin=margin)
     place = of_run.codes[at] * len(keys) + of_row
     values = table["value"].to_numpy()[order]
     missing = pc.is_null(table["value"]).to_numpy()[order]
@@ -220,7 +220,7 @@ def _measured(table: pa.Table, runs: NDArray[np.object_], of_run: Coded[CellRuns
         if len(rows):
             group.values[key] = Sample(values[rows].tolist())
             own = runs[at[rows]].tolist()
-            group.runs[key] = next((each for each in islice(group.runs.values(), 1) if each == own), own)
+            group.runs[key] = next((known for known in islice(group.runs.values(), 1) if known == own), own)
     return metrics
 
 
@@ -249,7 +249,9 @@ def excluded(tables: Tables, asked: Sequence[str] = ()) -> Excluded | None:
     table = tables.table("cautions")
     rows = zip(table["run"].to_pylist(), table["kind"].to_pylist(), strict=True) if table.num_rows else ()
     marked = {run for run, kind in rows if kind in kinds}
-    complete = {each.id: str(each.settings["testbed"]["name"]) for each in tables.records if each.status is Status.COMPLETE}
+    complete = {
+        record.id: str(record.settings["testbed"]["name"]) for record in tables.records if record.status is Status.COMPLETE
+    }
     ids = frozenset(marked & complete.keys())
     of, out = Counter(complete.values()), Counter(complete[run] for run in ids)
     runs = {name: (out[name], of[name]) for name in tables.outline.testbeds if of[name]}
@@ -280,8 +282,8 @@ def resolve(metrics: dict[str, Declared], groups: Groups) -> None:
         different = {testbed: distinct([*chain.from_iterable(samples)]) for testbed, samples in of_testbed.items()}
         if exact := _counts(metric, metrics[metric].unit, different):
             # Zeros alone may be of anything, and a share is 1 throughout.
-            found = {*chain.from_iterable(different.values())}
-            events = metrics[metric].unit in EVENTS and found not in ({0.0}, {1.0})
+            all_values = {*chain.from_iterable(different.values())}
+            events = metrics[metric].unit in EVENTS and all_values not in ({0.0}, {1.0})
             metrics[metric] = replace(metrics[metric], events=events)
         if not exact or metrics[metric].unit not in EVENTS:
             of_metric_steps = _of_testbeds(of_testbed, different, exact=exact)
@@ -314,7 +316,7 @@ def _of_testbeds(
     for testbed, samples in of_testbed.items():
         own = different[testbed]
         fine = 1.0 if exact else coarser(own, printed_step(own), printed)
-        shared = common if all(two - one > common / 2 for one, two in pairwise(own)) else 0.0
+        shared = common if all(upper - lower > common / 2 for lower, upper in pairwise(own)) else 0.0
         steps[testbed] = max(0.0 if exact else fine, shared, lattice(own, evidence(samples), fine))
     return steps
 

@@ -62,9 +62,9 @@ def frame_of_file(source: Path, response: str | None, columns: Sequence[str] | N
 def _of_file(source: Path, table: pa.Table, response: str | None, columns: Sequence[str] | None) -> Frame:
     import numpy as np
 
-    there = ", ".join(table.column_names) or "none"
+    present = ", ".join(table.column_names) or "none"
     if response is None:
-        raise TwinbedError("the column of the response is missing", advice=f"give --response NAME; {source} has {there}")
+        raise TwinbedError("the column of the response is missing", advice=f"give --response NAME; {source} has {present}")
     names = [name for name in table.column_names if name != response] if columns is None else list(dict.fromkeys(columns))
     for name in (response, *names):
         if name not in table.column_names:
@@ -192,5 +192,5 @@ def _table(source: Path) -> pa.Table:
     except (OSError, pa.ArrowException) as error:
         raise TwinbedError(
             f"{source} cannot be read as CSV or Parquet: {error}",
-            advice="give a table with one row an observation, and a header that names the columns",
+            advice="give a table with one row per observation, and a header that names the columns",
         ) from error

@@ -91,20 +91,23 @@ class Units:
     def arrange(self, key: Key, groups: tuple[CellRuns, CellRuns]) -> Arranged:
         if self.sessions:
             values = [group.values.get(key, Sample()) for group in groups]
-            positive = all(not each or each.least > 0 for each in values)
+            positive = all(not sample or sample.least > 0 for sample in values)
             units = [self._units(key, group) for group in groups]
-            means = [{unit: _mean(of_unit, positive) for unit, of_unit in each.items()} for each in units]
+            means = [{unit: _mean(of_unit, positive) for unit, of_unit in own.items()} for own in units]
             counts = len(means[0]), len(means[1])
-            one, two = _ordered(means)
+            first, second = _ordered(means)
             paired = means[0].keys() == means[1].keys()
-            return Arranged(one, two, paired, counts, tuple(sorted(means[0], key=str)) if paired else ())
+            return Arranged(first, second, paired, counts, tuple(sorted(means[0], key=str)) if paired else ())
         if self.of_run:
-            here, there = (self._alone(group.runs.get(key, _NO_RUNS)) for group in groups)
-            if here is not None and there is not None and here.units == there.units:
-                one, two = (each.of(group.values.get(key, Sample())) for each, group in zip((here, there), groups, strict=True))
-                return Arranged(one, two, paired=True, units=here.units)
-        one, two = (group.values.get(key, ()) for group in groups)
-        return Arranged(one, two)
+            own_runs, reference_runs = (self._alone(group.runs.get(key, _NO_RUNS)) for group in groups)
+            if own_runs is not None and reference_runs is not None and own_runs.units == reference_runs.units:
+                first, second = (
+                    alone.of(group.values.get(key, Sample()))
+                    for alone, group in zip((own_runs, reference_runs), groups, strict=True)
+                )
+                return Arranged(first, second, paired=True, units=own_runs.units)
+        first, second = (group.values.get(key, ()) for group in groups)
+        return Arranged(first, second)
 
     def means(self, key: Key, group: CellRuns) -> Values:
         """Return the values of one testbed that are independent of each other: of its sessions, or of its runs."""
@@ -112,7 +115,7 @@ class Units:
         if not self.sessions:
             return values
         positive = not values or values.least > 0
-        return [_mean(each, positive) for each in self._units(key, group).values()]
+        return [_mean(of_unit, positive) for of_unit in self._units(key, group).values()]
 
     def _units(self, key: Key, group: CellRuns) -> dict[int | str, list[float]]:
         of_unit: dict[int | str, list[float]] = defaultdict(list)
@@ -134,8 +137,8 @@ class Units:
 
 
 def _ordered(units: Sequence[Mapping[int | str, float]]) -> tuple[Values, Values]:
-    one, two = ([each[unit] for unit in sorted(each, key=str)] for each in units)
-    return one, two
+    first, second = ([of_unit[unit] for unit in sorted(of_unit, key=str)] for of_unit in units)
+    return first, second
 
 
 def _mean(values: Values, positive: bool) -> float:

@@ -159,30 +159,30 @@ class Difference:
 
 def differences(library: Library, table: Table) -> Iterator[Difference]:
     groups = levels(library.tables[table.settings["data"]])
-    mse = library.tables[table.settings["analysis"]].one(component="errors", metric="mean_square")
+    mse = library.tables[table.settings["analysis"]].cell(component="errors", metric="mean_square")
     quantile = rounding.evaluate(table.settings["quantile"], rounded=False)
     for low in table.where(kind="lower bound"):
-        one, two = groups[low.labels["receivers"]], groups[low.labels["against"]]
-        share = Range.exactly(Fraction(2, len(one)))
+        group, other_group = groups[low.labels["receivers"]], groups[low.labels["against"]]
+        share = Range.exactly(Fraction(2, len(group)))
         yield Difference(
             low=low,
-            high=table.one(kind="upper bound", **low.labels),
+            high=table.cell(kind="upper bound", **low.labels),
             marked=bool(table.where(kind="mark", **low.labels)),
-            middle=_difference_of(one, two),
+            middle=_difference_of(group, other_group),
             half=Worked(
                 (quantile * rounding.root(Range.exactly(mse.number) * share)).middle,
                 quantile * rounding.root(mse.range * share),
             ),
             quantile=quantile.middle,
             scale=float(quantile.middle) * math.sqrt(mse.number),
-            replications=len(one),
+            replications=len(group),
             levels=len(groups),
-            expression=f"{table.settings['quantile']} sqrt({mse.printed} x 2/{len(one)})",
+            expression=f"{table.settings['quantile']} sqrt({mse.printed} x 2/{len(group)})",
         )
 
 
-def _difference_of(one: Sequence[Cell], two: Sequence[Cell]) -> Worked:
-    return work(lambda take: mean(one, take) - mean(two, take))
+def _difference_of(cells: Sequence[Cell], other_cells: Sequence[Cell]) -> Worked:
+    return work(lambda take: mean(cells, take) - mean(other_cells, take))
 
 
 def difference_intervals(library: Library, table: Table) -> Iterator[Replayed]:

@@ -23,7 +23,10 @@ from twinbed.published.rounding import Range
 def audit(library: Library) -> list[Finding]:
     """Return all findings, rule by rule, in the order of the tables; facts are numbered in that order."""
     findings = [finding for rule in RULES.values() for finding in rule(library)]
-    facts = {cause: number for number, cause in enumerate(dict.fromkeys((each.rule, each.cause) for each in findings), start=1)}
+    facts = {
+        cause: number
+        for number, cause in enumerate(dict.fromkeys((finding.rule, finding.cause) for finding in findings), start=1)
+    }
     return [replace(finding, fact=facts[finding.rule, finding.cause]) for finding in findings]
 
 
@@ -114,16 +117,16 @@ def _between(row: Replayed) -> str:
 
 def _permuted(row: Replayed, rows: list[Replayed]) -> str:
     """Return whether the number belongs to another wrong row: then rows have changed places."""
-    wrong = [each for each in rows if each.status is Status.DIFFERS and each.quantity == row.quantity]
+    wrong = [other for other in rows if other.status is Status.DIFFERS and other.quantity == row.quantity]
     decimals = len((row.printed or "").partition(".")[2])
 
-    def at_print(each: Replayed) -> str:
-        return f"{float(each.recomputed):.{decimals}f}"
+    def at_print(replayed: Replayed) -> str:
+        return f"{float(replayed.recomputed):.{decimals}f}"
 
-    if len(wrong) > 1 and sorted(str(each.printed) for each in wrong) == sorted(map(at_print, wrong)):
-        owner = next(each.cell for each in wrong if at_print(each) == row.printed)
+    if len(wrong) > 1 and sorted(str(other.printed) for other in wrong) == sorted(map(at_print, wrong)):
+        owner = next(other.cell for other in wrong if at_print(other) == row.printed)
         right = f"the {len(wrong)} values in the column {row.quantity} are right but stand in other rows"
-        return f"it is what follows for {owner}: {right}"
+        return f"it is the value that follows for {owner}: {right}"
     return ""
 
 
@@ -165,7 +168,7 @@ def _instead(checked: claims.Checked) -> str:
     if claim.measure not in ("percent change", "percent apart") or claim.relation == "=":
         return ""
     bound = (min if claim.relation in (">", ">=") else max)(case.value for case in wrong)
-    return f"it holds of all {len(checked.cases)} cases with {rounding.significant(bound, 3)} % for {claim.bound} %"
+    return f"it holds for all {len(checked.cases)} cases with {rounding.significant(bound, 3)} % for {claim.bound} %"
 
 
 def _length(library: Library, left: str, right: str) -> str:
@@ -209,7 +212,7 @@ def _consequences(library: Library, equation: Equation, exact: Range, span: Rang
             yield f"{changed} = {value}{other.unit}, not {other.printed}{other.unit}"
     if span.overlaps(rounding.printed_range(equation.value, equation.decimals)):
         low, high = (rounding.shown(end, equation.decimals) for end in (span.low, span.high))
-        yield f"inputs before rounding may have given it: those that round to the printed ones give {low} to {high}"
+        yield f"unrounded inputs may have given it: those that round to the printed ones give {low} to {high}"
     elif equation.note:
         yield equation.note
 

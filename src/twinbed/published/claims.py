@@ -75,26 +75,26 @@ def _cases(library: Library, claim: Claim) -> Iterator[Case]:
     left = library.select(claim.left)
     right = library.select(claim.right) if claim.right else []
     third = library.select(claim.third) if claim.third else []
-    for one in left:
+    for first in left:
         if not right:
-            yield _case(claim, [one])
-        for two in right:
-            if not _belong(one, two, left, right):
+            yield _case(claim, [first])
+        for second in right:
+            if not _belong(first, second, left, right):
                 continue
             if not third:
-                yield _case(claim, [one, two])
+                yield _case(claim, [first, second])
             for reference in third:
-                if _belong(one, reference, left, third):
-                    yield _case(claim, [one, two, reference])
+                if _belong(first, reference, left, third):
+                    yield _case(claim, [first, second, reference])
 
 
-def _belong(one: Cell, two: Cell, ones: Sequence[Cell], twos: Sequence[Cell]) -> bool:
+def _belong(first: Cell, second: Cell, firsts: Sequence[Cell], seconds: Sequence[Cell]) -> bool:
     """Return whether two cells have the same metric, and the same value of each label with common values."""
-    if one.metric != two.metric:
+    if first.metric != second.metric:
         return False
-    for name in one.labels.keys() & two.labels.keys():
-        common = {cell.labels.get(name) for cell in ones} & {cell.labels.get(name) for cell in twos}
-        if common and one.labels[name] != two.labels[name]:
+    for name in first.labels.keys() & second.labels.keys():
+        common = {cell.labels.get(name) for cell in firsts} & {cell.labels.get(name) for cell in seconds}
+        if common and first.labels[name] != second.labels[name]:
             return False
     return True
 
@@ -109,16 +109,16 @@ def _case(claim: Claim, cells: Sequence[Cell]) -> Case:
 def measure(name: str, values: Sequence[Range]) -> Range:
     """Return the measure of two or three numbers, or of all within ranges."""
     match name, values:
-        case "value", [one]:
-            return one
-        case "difference", [one, two]:
-            return one - two
-        case "percent change", [one, two]:
-            return (two / one - Range.exactly(1)) * HUNDRED
-        case "percent apart", [one, two]:
-            return abs((two / one - Range.exactly(1)) * HUNDRED)
-        case "farther", [one, two, reference]:
-            return abs(one - reference) - abs(two - reference)
+        case "value", [first]:
+            return first
+        case "difference", [first, second]:
+            return first - second
+        case "percent change", [first, second]:
+            return (second / first - Range.exactly(1)) * HUNDRED
+        case "percent apart", [first, second]:
+            return abs((second / first - Range.exactly(1)) * HUNDRED)
+        case "farther", [first, second, reference]:
+            return abs(first - reference) - abs(second - reference)
     raise ValueError(f"no measure {name!r} of {len(values)} numbers")
 
 
@@ -126,7 +126,7 @@ def _held(claim: Claim, span: Range) -> tuple[bool, bool]:
     """Return whether some, and whether all, of the span satisfy the claim's relation to its bound."""
     number = rounding.parse(claim.bound)
     if number is None:
-        raise ValueError(f"{claim.id}: the bound {claim.bound!r} is no number")
+        raise ValueError(f"{claim.id}: the bound {claim.bound!r} is not a number")
     exact = claim.measure in ("percent apart", "walk") or claim.relation in ("<", ">")
     bound = Range.exactly(number[0]) if exact else rounding.printed_range(*number)
     match claim.relation:

@@ -82,7 +82,7 @@ class Cell:
     @property
     def number(self) -> Fraction:
         if self.value is None:
-            raise TypeError(f"{self.table} {self.name} is no number")
+            raise TypeError(f"{self.table} {self.name} is not a number")
         return self.value
 
     @property
@@ -95,7 +95,7 @@ class Cell:
     @property
     def significant_digits(self) -> int | None:
         """Return the significant digits as printed; None for 0 and for text."""
-        digits = "".join(each for each in self.printed if each.isdigit()).lstrip("0")
+        digits = "".join(character for character in self.printed if character.isdigit()).lstrip("0")
         return len(digits) if self.value else None
 
 
@@ -121,7 +121,7 @@ class Table:
         """Return the cells of these labels, kind or metric, in the table's order."""
         return [cell for cell in self.cells if all(part_of(cell, name) == value for name, value in wanted.items())]
 
-    def one(self, **wanted: str) -> Cell:
+    def cell(self, **wanted: str) -> Cell:
         cells = self.where(**wanted)
         if len(cells) != 1:
             raise LookupError(f"{self.id} has {len(cells)} cells {wanted}")
@@ -183,7 +183,7 @@ class Library:
 
     def table(self, name: str) -> Table:
         """Return the table with an id, in any case, with arabic numerals too (icnc-3). Raises TwinbedError."""
-        known = {each.casefold(): each for each in self.tables}
+        known = {table_name.casefold(): table_name for table_name in self.tables}
         wanted = name.casefold()
         source, _, number = wanted.partition("-")
         table = known.get(wanted) or known.get(f"{source}-{ROMAN.get(number, number)}")

@@ -33,8 +33,8 @@ class Own:
 def printed_with_own(library: Library, held: Sequence[Held], own: Sequence[Own]) -> Iterator[tuple[Held, Own | None]]:
     """Yield each printed comparison with each own one of the same; with None where there is none."""
     for row in held:
-        same: list[Own | None] = [each for each in own if _same(library, row, each)]
-        yield from ((row, each) for each in same or [None])
+        same: list[Own | None] = [candidate for candidate in own if _same(library, row, candidate)]
+        yield from ((row, match) for match in same or [None])
 
 
 def _same(library: Library, row: Held, own: Own) -> bool:

@@ -35,8 +35,8 @@ def mark(t: float) -> str:
 
 def significance(table: Table) -> Iterator[Replayed]:
     for cell in table.where(kind="significance"):
-        coefficient = table.one(kind="coefficient", **cell.labels)
-        error = table.one(kind="standard error", **cell.labels)
+        coefficient = table.cell(kind="coefficient", **cell.labels)
+        error = table.cell(kind="standard error", **cell.labels)
         t = abs(coefficient.range) / error.range
         value = float(abs(coefficient.number) / error.number)
         least, most = mark(float(t.low)), mark(float(t.high))

@@ -18,7 +18,7 @@ def replay(library: Library, table: Table | None = None) -> list[Replayed]:
     """Return all rows, or those of one table (equations of the text come only with all)."""
     if table is not None:
         return list(_of_table(library, table))
-    rows = [row for each in library.tables.values() for row in _of_table(library, each)]
+    rows = [row for printed in library.tables.values() for row in _of_table(library, printed)]
     return rows + [of_equation(equation) for equation in library.equations]
 
 
@@ -53,7 +53,7 @@ def _of_table(library: Library, table: Table) -> Iterator[Replayed]:
 
 def _reprint(original: Table, table: Table) -> Iterator[Replayed]:
     for cell in table.cells:
-        first = original.one(kind=cell.kind, **cell.labels)
+        first = original.cell(kind=cell.kind, **cell.labels)
         yield held(cell, Worked(first.number, first.range), f"{original.id}: {first.printed}")
 
 
@@ -83,7 +83,7 @@ def _instrumentation(library: Library, table: Table) -> Iterator[Replayed]:
     """Yield the change by instrumentation: each cell compared with the instrumented one."""
     others = [library.tables[name] for name in table.settings["instrumented"].split("+")]
     for cell in table.where(kind="mean"):
-        for other in (each for one in others for each in one.where(kind="mean", **cell.labels)):
+        for other in (instrumented for printed in others for instrumented in printed.where(kind="mean", **cell.labels)):
             formula = f"{other.table} {other.printed} / {cell.printed} - 1"
             yield derived(table.id, cell.place, "change by instrumentation", _change(cell, other), "%", formula)
 
@@ -98,15 +98,15 @@ def fairness_of(mean: Range, deviation: Range) -> Range:
 
     (sum x)^2 / (n sum x^2) = 1 / (1 + (s/m)^2), with the deviation of n values divided by n.
     """
-    one = Range.exactly(1)
-    return one / (one + (deviation / mean).squared())
+    unity = Range.exactly(1)
+    return unity / (unity + (deviation / mean).squared())
 
 
 def _fairness(table: Table) -> Iterator[Replayed]:
     """Yield fairness from the mean and standard deviation of the flows' throughput, dividing by n or by n - 1."""
     for cell in table.where(metric="fairness", kind="mean"):
-        mean = table.one(metric="throughput", kind="mean", **cell.labels)
-        deviation = table.one(metric="throughput", kind="standard deviation", **cell.labels)
+        mean = table.cell(metric="throughput", kind="mean", **cell.labels)
+        deviation = table.cell(metric="throughput", kind="standard deviation", **cell.labels)
         count = int(cell.labels["flows"]) * (table.n or 1)
         by_n = Worked(
             fairness_of(Range.exactly(mean.number), Range.exactly(deviation.number)).middle,

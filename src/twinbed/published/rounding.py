@@ -46,7 +46,7 @@ class Range:
         return self + -other
 
     def __mul__(self, other: Range) -> Range:
-        ends = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
+        ends = [own * theirs for own in (self.low, self.high) for theirs in (other.low, other.high)]
         return Range(min(ends), max(ends))
 
     def __truediv__(self, other: Range) -> Range:
@@ -73,7 +73,7 @@ HUNDRED = Range.exactly(100)
 
 def total(ranges: list[Range]) -> Range:
     """Return the sum."""
-    return Range(sum((each.low for each in ranges), Fraction(0)), sum((each.high for each in ranges), Fraction(0)))
+    return Range(sum((term.low for term in ranges), Fraction(0)), sum((term.high for term in ranges), Fraction(0)))
 
 
 def root(value: Range) -> Range:
@@ -114,8 +114,8 @@ def printed_range(value: Fraction, decimals: int) -> Range:
 
 def rounds_to(value: Fraction, printed: Fraction, decimals: int) -> bool:
     """Return whether the value rounds to the printed one, halves either way."""
-    each = printed_range(printed, decimals)
-    return each.low <= value <= each.high
+    allowed = printed_range(printed, decimals)
+    return allowed.low <= value <= allowed.high
 
 
 def shown(value: Fraction, decimals: int) -> str:
@@ -152,16 +152,16 @@ def _evaluate(node: ast.expr, text: str, rounded: bool) -> Range:
             base, power = _evaluate(left, text, rounded), _evaluate(right, text, False)
             return Range(base.low ** int(power.low), base.high ** int(power.low))
         case ast.BinOp(left=left, op=operator, right=right):
-            one, two = _evaluate(left, text, rounded), _evaluate(right, text, rounded)
+            a, b = _evaluate(left, text, rounded), _evaluate(right, text, rounded)
             match operator:
                 case ast.Add():
-                    return one + two
+                    return a + b
                 case ast.Sub():
-                    return one - two
+                    return a - b
                 case ast.Mult():
-                    return one * two
+                    return a * b
                 case ast.Div():
-                    return one / two
+                    return a / b
         case ast.Call(func=ast.Name(id="exp"), args=[argument]):
             return exponential(_evaluate(argument, text, rounded))
     raise ValueError(f"not a formula: {text!r}")

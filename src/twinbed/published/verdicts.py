@@ -83,11 +83,11 @@ def _of_table(table: Table, margin: float, alpha: float, findings: Mapping[tuple
             yield _relative(table, cell)
         if cell.kind not in ("mean", "count") or cell.labels["testbed"] == REFERENCE:
             continue
-        reference = table.one(kind=cell.kind, metric=cell.metric, **{**cell.labels, "testbed": REFERENCE})
+        reference = table.cell(kind=cell.kind, metric=cell.metric, **{**cell.labels, "testbed": REFERENCE})
         cautions = [
-            f"{each.labels['testbed']}: {rule}"
-            for each in (cell, reference)
-            for rule in findings.get((table.id, each.name), ())
+            f"{side.labels['testbed']}: {rule}"
+            for side in (cell, reference)
+            for rule in findings.get((table.id, side.name), ())
         ]
         yield _held(table, cell, reference, margin, alpha, cautions)
 
@@ -124,7 +124,7 @@ def _relative(table: Table, cell: Cell) -> Held:
 
 
 def _held(table: Table, cell: Cell, reference: Cell, margin: float, alpha: float, cautions: Sequence[str]) -> Held:
-    spreads = tuple(_spread(table, each) for each in (cell, reference))
+    spreads = tuple(_spread(table, side) for side in (cell, reference))
     outcome = _tested(table, (cell, reference), spreads, margin, alpha)
     because = "" if outcome else _why_not(table, cell, reference, spreads[0])
     return replace(
@@ -141,7 +141,7 @@ def _held(table: Table, cell: Cell, reference: Cell, margin: float, alpha: float
 
 
 def _spread(table: Table, cell: Cell) -> Cell | None:
-    spreads = [each for each in table.where(metric=cell.metric, **cell.labels) if each.kind not in ("mean", "count")]
+    spreads = [spread for spread in table.where(metric=cell.metric, **cell.labels) if spread.kind not in ("mean", "count")]
     return spreads[0] if spreads else None
 
 
@@ -193,16 +193,16 @@ def _tested(
         return None
     ends = [{float(cell.number), float(cell.range.low), float(cell.range.high)} for cell in cells]
     tests = [
-        summary_ratio_test(Summary(one, errors[0] or 0.0, table.n), Summary(two, errors[1] or 0.0, table.n), margin, alpha)
-        for one, two in itertools.product(*ends)
+        summary_ratio_test(Summary(mean, errors[0] or 0.0, table.n), Summary(other, errors[1] or 0.0, table.n), margin, alpha)
+        for mean, other in itertools.product(*ends)
     ]
-    lows, highs = [each.low for each in tests], [each.high for each in tests]
+    lows, highs = [test.low for test in tests], [test.high for test in tests]
     return SummaryTest(
         ratio=float(cells[0].number / cells[1].number),
         low=min((low for low in lows if low is not None), default=None) if None not in lows else None,
         high=max((high for high in highs if high is not None), default=None) if None not in highs else None,
-        p_equivalent=max(each.p_equivalent for each in tests),
-        p_different=max(each.p_different for each in tests),
+        p_equivalent=max(test.p_equivalent for test in tests),
+        p_different=max(test.p_different for test in tests),
     )
 
 

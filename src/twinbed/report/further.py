@@ -65,7 +65,7 @@ def further(tables: Tables, report: Path | None) -> Sequence[Further]:
 
 
 def _changed(tree: Tree, name: str) -> float:
-    about = tree.about(name)
+    about = tree.status(name)
     return 0.0 if about is None else about.st_mtime
 
 

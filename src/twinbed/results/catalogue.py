@@ -18,7 +18,7 @@ from twinbed.model.clients import ClientTimes
 from twinbed.model.columns import ArrowColumn, Coded, Column, MadeColumn, PlannedRuns, Records
 from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import WRONG, Document, Json, document, documents, each, named, number, parsed, value_of, why
+from twinbed.model.json import WRONG, Document, Json, document, documents, named, number, parsed, tuple_of, value_of, why
 from twinbed.model.record import Artifact, Record, Settings, artifact, settings
 from twinbed.model.run import Level, Status, level
 from twinbed.model.tables import Planned
@@ -60,7 +60,7 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
     def written(name: str, empty: Json) -> pa.Array:
         return pa.array([json.dumps(row.get(name, empty), ensure_ascii=False) for row in rows], text)
 
-    about = [json.dumps({name: row[name] for name in _LAZY if name in row}, ensure_ascii=False) for row in rows]
+    lazy = [json.dumps({name: row[name] for name in _LAZY if name in row}, ensure_ascii=False) for row in rows]
     return pa.table(
         {
             "run": pa.array([entry.record.id for entry in entries], text),
@@ -73,7 +73,7 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
             **{name: written(name, {}) for name in ("levels", "settings", "drawn")},
             "cautions": written("cautions", []),
             "machine": pa.array([entry.record.machine for entry in entries], text),
-            "about": pa.array(about, text),
+            "about": pa.array(lazy, text),
         }
     )
 
@@ -81,7 +81,7 @@ def table_of(entries: Sequence[Entry]) -> pa.Table:
 def records_of(table: pa.Table) -> Records:
     """Return the records of a catalogue. Raises the errors of ``Record.from_json``. The first text of each kind is read as
     strictly as a run.json, and so is the first record."""
-    about: Column[str] = _column(table, "about")
+    lazy: Column[str] = _column(table, "about")
     columns: dict[str, Column[object]] = {
         "id": _column(table, "run"),
         **{name: _column(table, name) for name in (*_NUMBERS, "started_s", "start_skew_s")},
@@ -91,10 +91,10 @@ def records_of(table: pa.Table) -> Records:
         "settings": _each_once(table, "settings", _settings),
         "cautions": _each_once(table, "cautions", _cautions),
         "drawn": _each_once(table, "drawn", _drawn),
-        "phases": MadeColumn(about, partial(LazyMapping, read=_phases)),
-        "artifacts": MadeColumn(about, partial(LazySequence, read=_artifacts)),
-        "clients": MadeColumn(about, partial(LazySequence, read=_clients)),
-        "programs": MadeColumn(about, partial(LazySequence, read=_programs)),
+        "phases": MadeColumn(lazy, partial(LazyMapping, read=_phases)),
+        "artifacts": MadeColumn(lazy, partial(LazySequence, read=_artifacts)),
+        "clients": MadeColumn(lazy, partial(LazySequence, read=_clients)),
+        "programs": MadeColumn(lazy, partial(LazySequence, read=_programs)),
     }
     records = Records(columns)
     for record in records[:1]:
@@ -154,27 +154,27 @@ def _settings(text: str) -> Settings:
 
 
 def _cautions(text: str) -> tuple[Caution, ...]:
-    return tuple(Caution.from_json(each) for each in documents(parsed(text)))
+    return tuple(Caution.from_json(caution) for caution in documents(parsed(text)))
 
 
 def _drawn(text: str) -> Mapping[str, Drawn]:
-    return {name: Drawn.from_json(document(each)) for name, each in document(parsed(text)).items()}
+    return {name: Drawn.from_json(document(drawn)) for name, drawn in document(parsed(text)).items()}
 
 
-def _phases(about: Document) -> Mapping[str, float]:
-    return value_of(about, "phases", named(number))
+def _phases(data: Document) -> Mapping[str, float]:
+    return value_of(data, "phases", named(number))
 
 
-def _artifacts(about: Document) -> Sequence[Artifact]:
-    return value_of(about, "artifacts", each(artifact))
+def _artifacts(data: Document) -> Sequence[Artifact]:
+    return value_of(data, "artifacts", tuple_of(artifact))
 
 
-def _clients(about: Document) -> Sequence[ClientTimes]:
-    return [ClientTimes.from_json(each) for each in documents(about.get("clients", []))]
+def _clients(data: Document) -> Sequence[ClientTimes]:
+    return [ClientTimes.from_json(client) for client in documents(data.get("clients", []))]
 
 
-def _programs(about: Document) -> Sequence[ProgramUsage]:
-    return [ProgramUsage.from_json(each) for each in documents(about.get("programs", []))]
+def _programs(data: Document) -> Sequence[ProgramUsage]:
+    return [ProgramUsage.from_json(program) for program in documents(data.get("programs", []))]
 
 
 def _read(text: str, read: Callable[[Document], T]) -> T:

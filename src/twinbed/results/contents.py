@@ -26,13 +26,13 @@ def share(run: Path, results: Path) -> int:
     OSError if a file cannot be read, NotPlain if ``contents`` is no folder."""
     tree, saved = Tree(results), 0
     tree.make(FOLDER)
-    for name, about in list(_files(tree, run.relative_to(results).as_posix())):
-        if about.st_nlink > 1:
+    for name, status in list(_files(tree, run.relative_to(results).as_posix())):
+        if status.st_nlink > 1:
             continue
         bytes_of_file = tree.read(name)
         content = f"{FOLDER}/{hashlib.blake2b(bytes_of_file, digest_size=16).hexdigest()}"
         with contextlib.suppress(OSError):  # such as a file system without hard links, or a file with too many of them
-            if not _is(tree, content, bytes_of_file, about):
+            if not _is(tree, content, bytes_of_file, status):
                 if tree.kind(content) != "folder":
                     tree.remove(content)
                 tree.link(name, tree, content)
@@ -42,7 +42,7 @@ def share(run: Path, results: Path) -> int:
             tree.remove(partial)
             tree.link(content, tree, partial)
             tree.rename(partial, name)
-            saved += about.st_size
+            saved += status.st_size
     return saved
 
 
@@ -50,21 +50,21 @@ def forget(results: Path) -> None:
     """Remove contents that no run uses any more."""
     tree = Tree(results)
     for name in tree.entries(FOLDER):
-        about = tree.about(f"{FOLDER}/{name}")
-        if about is not None and about.st_nlink == 1 and not stat.S_ISDIR(about.st_mode):
+        status = tree.status(f"{FOLDER}/{name}")
+        if status is not None and status.st_nlink == 1 and not stat.S_ISDIR(status.st_mode):
             tree.remove(f"{FOLDER}/{name}")
 
 
 def _files(tree: Tree, run: str) -> Iterator[tuple[str, os.stat_result]]:
-    for name, about in tree.all_below(run):
-        if stat.S_ISREG(about.st_mode) and 0 < about.st_size <= MOST_BYTES:
-            yield f"{run}/{name}", about
+    for name, status in tree.all_below(run):
+        if stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MOST_BYTES:
+            yield f"{run}/{name}", status
 
 
-def _is(tree: Tree, content: str, bytes_of_file: bytes, about: os.stat_result) -> bool:
+def _is(tree: Tree, content: str, bytes_of_file: bytes, status: os.stat_result) -> bool:
     """Return whether it is that file, to the last byte and with the same access: a crash may have lost bytes."""
-    there = tree.about(content)
-    if there is None:
+    kept = tree.status(content)
+    if kept is None:
         return False
-    alike = [(each.st_mode, each.st_uid, each.st_gid, each.st_size) for each in (there, about)]
+    alike = [(same.st_mode, same.st_uid, same.st_gid, same.st_size) for same in (kept, status)]
     return alike[0] == alike[1] and tree.read(content) == bytes_of_file

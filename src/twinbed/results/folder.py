@@ -79,13 +79,13 @@ def failed_writes_are_clear(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO) and _is_in(folder, error):
             raise NotWritable(
-                f"{error.filename}: {error.strerror}; complete runs are safe, the run in flight is not kept",
+                f"{error.filename}: {error.strerror}; complete runs are safe, the unfinished run is not kept",
                 advice="make the folder writable, then run the same command again: it continues where it stopped",
             ) from None
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DiskFull(
-            f"{folder}: {error.strerror}; complete runs are safe, the run in flight is not kept",
+            f"{folder}: {error.strerror}; complete runs are safe, the unfinished run is not kept",
             advice="free some space, then run the same command again: it continues where it stopped",
         ) from None
 
@@ -166,8 +166,8 @@ class Folder:
 
     def count(self) -> int:
         """Return the number of finished runs, of whatever settings."""
-        there = self.tree.entries(self.runs.name).items()
-        names = [name for name, kind in there if kind == "folder" and not name.startswith(".")]
+        entries = self.tree.entries(self.runs.name).items()
+        names = [name for name, kind in entries if kind == "folder" and not name.startswith(".")]
         return sum(self.tree.kind(f"{self.runs.name}/{name}/run.json") is not None for name in names)
 
     def unfinished(self, run: str) -> Path:
@@ -277,8 +277,8 @@ class Folder:
     def _sync(self, folder: Path) -> None:
         """Sync everything below a folder to the disk."""
         name = self._name(folder)
-        for below, about in [*self.tree.all_below(name, folders=True)]:
-            if stat.S_ISDIR(about.st_mode):
+        for below, status in [*self.tree.all_below(name, folders=True)]:
+            if stat.S_ISDIR(status.st_mode):
                 self.tree.sync(f"{name}/{below}")
             else:
                 with self.tree.open(f"{name}/{below}") as file:

@@ -60,7 +60,7 @@ def read_list(schema: pa.Schema) -> Mapping[str, Listed] | None:
 
 def _listed(value: Json) -> Listed:
     if not isinstance(value, list) or len(value) != 2:
-        raise TypeError(f"{value!r:.60} is no pair of bytes and hash")
+        raise TypeError(f"{value!r:.60} is not a pair of size and hash")
     return Listed(integer(value[0]), text(value[1]))
 
 
@@ -84,15 +84,15 @@ def columns_of_runs(tables: Tree, part: str, columns: Sequence[str]) -> pa.Table
     except (OSError, ValueError, pa.ArrowException) as error:
         raise PartBroken(name, f"cannot be read: {error}", part) from error
     for other in dict.fromkeys((*OURS, *(listed or ()))):
-        about = tables.about(f"{other}/{part}")
-        if about is None:
+        status = tables.status(f"{other}/{part}")
+        if status is None:
             raise PartBroken(f"{other}/{part}", "is lost", part)
         if listed is None or other == RUNS:
             continue
         if other not in listed:
             raise PartBroken(f"{other}/{part}", "is not in the part's list", part)
-        if about.st_size != listed[other].size:
-            raise PartBroken(f"{other}/{part}", f"has {about.st_size:,} of {listed[other].size:,} bytes", part)
+        if status.st_size != listed[other].size:
+            raise PartBroken(f"{other}/{part}", f"has {status.st_size:,} of {listed[other].size:,} bytes", part)
     return table
 
 

@@ -168,9 +168,9 @@ def _page(stream: pa.NativeFile | BinaryIO, name: str, begin: int, end: int) -> 
 
 def _header(data: bytes) -> _Page:
     fields, at = _struct(data, 0)
-    about = next((of for of in (fields.get(5), fields.get(8), fields.get(7)) if isinstance(of, dict)), {1: 0})
-    encoding = about.get(4 if 8 in fields else 2, 0)
-    numbers = fields[2], fields[3], about[1], encoding
+    header = next((of for of in (fields.get(5), fields.get(8), fields.get(7)) if isinstance(of, dict)), {1: 0})
+    encoding = header.get(4 if 8 in fields else 2, 0)
+    numbers = fields[2], fields[3], header[1], encoding
     if not all(isinstance(number, int) for number in numbers):
         raise KeyError(numbers)
     size, stored, values, encoding = (number for number in numbers if isinstance(number, int))

@@ -135,8 +135,8 @@ class _Column(NamedTuple):
 @cache
 def _columns(name: str) -> Sequence[_Column]:
     columns = [_Column("run", "text", never_missing=True, may_lack=False)] if name in TABLES else []
-    for each in TABLES.get(name, "").split():
-        column, _, kind = each.partition(":")
+    for text in TABLES.get(name, "").split():
+        column, _, kind = text.partition(":")
         columns.append(_Column(column, kind.rstrip("?!"), "!" in kind, "?" in kind))
     return columns
 
@@ -146,7 +146,7 @@ def check(name: str, table: pa.Table, asked: Sequence[str] | None = None, *, imp
     from other programs' files, which lack columns and values of tables other than ``ALWAYS``."""
     lax = imported and name not in ALWAYS
     names = table.column_names
-    if twice := sorted({each for each in names if names.count(each) > 1}):
+    if twice := sorted({column for column in names if names.count(column) > 1}):
         raise WrongTable(f"has the column {twice[0]} twice")
     for field in table.schema:
         if _kind(field.type) is None:
@@ -184,7 +184,7 @@ def _check_column(name: str, column: _Column, values: pa.ChunkedArray) -> None:
     if (name, column.name) == ("runs", "levels"):
         _check_levels(values.unique().to_pylist())
     if known := WORDS.get((name, column.name)):
-        strange = sorted({each for each in values.unique().to_pylist() if each is not None} - known)
+        strange = sorted({value for value in values.unique().to_pylist() if value is not None} - known)
         if strange:
             raise WrongTable(
                 f"has the column {column.name} with {strange[0]!r:.60}, expected one of {', '.join(sorted(known))}"

@@ -170,9 +170,9 @@ class Store:
             path = part if self.published else f"{name}/{part}"
             try:
                 parquet = room.opened(file, columns)
-                there = parquet.schema_arrow.names
+                present = parquet.schema_arrow.names
                 table = parquet.read(
-                    columns=None if columns is None else [each for each in columns if each in there],
+                    columns=None if columns is None else [column for column in columns if column in present],
                     use_threads=parquet.metadata.num_rows > _FEW_ROWS,
                 )
                 table.validate(full=True)
@@ -187,9 +187,7 @@ class Store:
         """Return the error for a part of the tables that is lost."""
         return StoreError(
             f"{self.shown}: {'' if self.published else 'tables/'}{error}",
-            advice=_advice(
-                self.path, self.shown, "the tables were made elsewhere: get these results again from where they come"
-            ),
+            advice=_advice(self.path, self.shown, "the tables were made elsewhere: get these results from their source again"),
         )
 
     def named(self, error: Exception) -> str:
@@ -228,7 +226,7 @@ class Store:
 
 def _folder(path: Path, shown: Path) -> Source:
     if path.is_file():
-        raise StoreError(f"{path} is no archive, or not all of one", advice="get it again, or give a results folder")
+        raise StoreError(f"{path} is not a complete archive of results", advice="get it again, or give a results folder")
     if not path.is_dir():
         raise StoreError(f"{path}: no such folder", advice="give the results folder that `twinbed run` named")
     tree = Tree(path)
@@ -307,7 +305,7 @@ def _left_out(source: Source, records: Records) -> Iterator[Caution]:
     """Yield machines of a fleet that the controller left out after they had made runs. The file may be a stranger's."""
     try:
         machines = value_of(document(parsed(source.read(FLEET))), "machines", named(document))
-        left_out = {name: value_of(about, "left out", text) for name, about in machines.items() if "left out" in about}
+        left_out = {name: value_of(machine, "left out", text) for name, machine in machines.items() if "left out" in machine}
     except FileNotFoundError:
         return
     except (NotPlain, OSError) as error:

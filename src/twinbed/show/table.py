@@ -43,10 +43,10 @@ class Column:
             return self.value(record)
         if isinstance(record, Mapping):
             return record.get(self.value or self.key)
-        found: Any = record
+        value: Any = record
         for name in (self.value or self.key).split("."):
-            found = None if found is None else getattr(found, name)
-        return found
+            value = None if value is None else getattr(value, name)
+        return value
 
     def text(self, record: object) -> str:
         """Return the value of a record, as readers get it."""
@@ -86,11 +86,11 @@ class Table:
 
     def for_readers(self) -> Table:
         """Return the table without what programs get of it, who get all records from another one."""
-        return replace(self, columns=[replace(each, key="", value=each.value or each.key) for each in self.shown])
+        return replace(self, columns=[replace(column, key="", value=column.value or column.key) for column in self.shown])
 
     def for_programs(self) -> Table:
         """Return the table without what readers get of it, who get other records or another order."""
-        return replace(self, columns=[replace(each, head="") for each in self.keyed])
+        return replace(self, columns=[replace(column, head="") for column in self.keyed])
 
     @property
     def is_for_programs(self) -> bool:

@@ -161,22 +161,23 @@ def left_out(counts: Mapping[str, int]) -> Iterator[str]:
 
 def caution_sentences(cautions: Sequence[Caution]) -> Iterator[str]:
     """Yield what the runs carried, one sentence each: of what, what it means, what to do."""
-    for each in cautions:
-        where = ", ".join(part for part in (each.subject, each.detail) if part)
-        yield f"{heading(each.kind.meaning)}" + (f" ({where})" if where else "") + f". To do: {each.kind.advice}."
+    for caution in cautions:
+        where = ", ".join(part for part in (caution.subject, caution.detail) if part)
+        yield f"{heading(caution.kind.meaning)}" + (f" ({where})" if where else "") + f". To do: {caution.kind.advice}."
 
 
 _ENDS = {
-    "": "the study goes on",
+    "": "the study continues",
     "decided": "every headline verdict is reached",
-    "most": "there are no more replicates to come",
+    "most": "no replicates are left",
     "budget": "the budget is spent",
 }
 
 
-def interim_sentence(look: InterimAnalysis) -> str:
-    """``Look 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; the study goes on.``"""
+def interim_sentence(interim: InterimAnalysis) -> str:
+    """Return such as ``Interim analysis 3 of 6, after 15 blocks: 7 of 8 headline verdicts; alpha spent 0.031 of 0.05; ...``."""
     return (
-        f"Look {look.number} of {look.planned}, after {look.blocks} blocks: {look.decided} of {look.decided + look.open} "
-        f"headline verdicts; alpha spent {look.spent:.2g} of {look.alpha:g}; {_ENDS[look.ended]}."
+        f"Interim analysis {interim.number} of {interim.planned}, after {interim.blocks} blocks: "
+        f"{interim.decided} of {interim.decided + interim.open} headline verdicts; "
+        f"alpha spent {interim.spent:.2g} of {interim.alpha:g}; {_ENDS[interim.ended]}."
     )

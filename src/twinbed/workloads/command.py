@@ -424,7 +424,7 @@ def _own_file(folder: str, name: str, each: OwnFile) -> tuple[OwnFile, bytes]:
     """Return a file with its hash, and its content. Raises ValueError if it is not below the study's folder as it should be."""
     tree = Tree(Path(folder))
     try:
-        about = tree.about(name)
+        about = tree.status(name)
         content = tree.read(name, FILE_BYTES)
     except (OSError, TwinbedError) as error:
         reason = f"{error.strerror or error}" if isinstance(error, OSError | NotPlain) else str(error)

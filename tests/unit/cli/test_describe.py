@@ -105,9 +105,9 @@ def test_the_example_of_a_subject_is_read(subject: Subject) -> None:
 
 def test_a_setting_is_found_wherever_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "payload")
-    assert "Of workload http:" in text and "Of workload iperf3:" in text
+    assert "In workload http:" in text and "In workload iperf3:" in text
     assert "from 1B to 64GiB" in text and "from 1B to 1MiB" in text
-    assert said(capsys, "topology.link.rate").startswith("Of topology.link:\n  rate\n")
+    assert said(capsys, "topology.link.rate").startswith("In topology.link:\n  rate\n")
 
 
 def test_every_metric_is_described_with_what_measures_it(capsys: pytest.CaptureFixture[str]) -> None:

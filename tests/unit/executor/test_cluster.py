@@ -206,8 +206,8 @@ def test_without_dask_the_option_says_what_to_install(monkeypatch: pytest.Monkey
         ("cluster: {kind: kubernetes}", "needs dask-kubernetes"),
         ("cluster: {kind: mesos}", "unknown kind of cluster 'mesos'"),
         ("cluster: {kind: ssh, hots: [a]}", "SSHCluster"),
-        ("workers: 3", "describes no cluster"),
-        ("[", "describes no cluster"),
+        ("workers: 3", "does not describe a cluster"),
+        ("[", "does not describe a cluster"),
     ],
 )
 def test_a_file_that_describes_none_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -75,7 +75,7 @@ def test_a_worker_that_dies_costs_its_own_task(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_stopped_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("twinbed.executor.local._LOOK_S", 0.05)
+    monkeypatch.setattr("twinbed.executor.local._CHECK_S", 0.05)
     marks = [tmp_path / f"{number}{'.stopping' if number in (2, 5) else ''}" for number in range(8)]
     assert list(Processes(2).map(stops_once, marks)) == [mark.name for mark in marks]
     assert multiprocessing.active_children() == []

@@ -401,7 +401,7 @@ def test_results_without_runs_or_values(tmp_path: Path, capsys: pytest.CaptureFi
 def test_only_an_exports_folder_is_written_into(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(results.rglob("*"))
     assert run(["export", str(results), "-o", str(results)]) == 2
-    assert "no export made it" in capsys.readouterr().err
+    assert "is not an export" in capsys.readouterr().err
     file = tmp_path / "file"
     file.write_text("mine")
     assert run(["export", str(results), "-o", str(file)]) == 2

@@ -15,7 +15,7 @@ from twinbed.imports.build import Written, before, build
 from twinbed.imports.layout.manifest import Described, LinkFacts
 from twinbed.imports.layout.pattern import compile_pattern
 from twinbed.imports.layout.run_key import ImportRefused
-from twinbed.imports.study import About, artifact
+from twinbed.imports.study import ImportSettings, artifact
 from twinbed.imports.survey import Request, survey
 from twinbed.imports.workload import Imported
 from twinbed.model.error import TwinbedError
@@ -25,14 +25,16 @@ from twinbed.results.store import Store
 PATTERN = "{testbed}_{n:int}_{replicate:int}.txt"
 
 
-def imported(folder: Path, results: Path, pattern: str = PATTERN, about: About | None = None, **options: Any) -> Written:
+def imported(
+    folder: Path, results: Path, pattern: str = PATTERN, settings: ImportSettings | None = None, **options: Any
+) -> Written:
     _, there = before(results)
     have = {each.id: each.replicate for each in there}
     compiled = compile_pattern(pattern)
     found = survey(
         Request(folder, lambda _: compiled, without=[results], have=have, number=options.pop("number", False)), FORMATS
     )
-    return build(folder, results, found.plan.runs, about or About("mine", command="twinbed import"), {}, **options)
+    return build(folder, results, found.plan.runs, settings or ImportSettings("mine", command="twinbed import"), {}, **options)
 
 
 def metrics(results: Path) -> list[tuple[str, float | None]]:
@@ -56,9 +58,9 @@ def folder(tmp_path: Path) -> Path:
 def test_files_are_copied_hashed_and_read(folder: Path, tmp_path: Path) -> None:
     results = tmp_path / "out"
     described = {"physical": Described(facts={"nic": {"driver": "mlx5"}}, link=LinkFacts(rate=10**9, mtu=9000))}
-    assert imported(folder, results, about=About("mine", described=described, command="twinbed import x")) == Written(
-        6, 0, 0, ()
-    )
+    assert imported(
+        folder, results, settings=ImportSettings("mine", described=described, command="twinbed import x")
+    ) == Written(6, 0, 0, ())
     store = Store.open(results)
     assert (store.outline.name, store.outline.testbeds, store.outline.reference) == ("mine", ("physical", "virtio"), "physical")
     assert store.outline.data["reference_reason"] == "named physical"
@@ -106,7 +108,7 @@ def test_the_same_again_does_nothing_and_new_files_are_added(folder: Path, tmp_p
     assert store.outline.data["factors"]["n"] == [2, 10]
     (folder / "virtio_10_1.txt").write_text("rate 8\n")
     written = imported(folder, results)
-    assert (written.added, written.there) == (0, 7)
+    assert (written.added, written.present) == (0, 7)
     assert "was imported from other files" in written.conflicts[0]
     assert ("", 8.0) not in metrics(results)
 
@@ -172,9 +174,9 @@ def test_a_file_that_changes_meanwhile_is_refused_and_nothing_is_left(folder: Pa
     found = survey(Request(folder, lambda _: compiled), FORMATS)
     (folder / "virtio_10_2.txt").write_text("rate 1000000\n")
     with pytest.raises(ImportRefused, match=r"virtio_10_2\.txt changed while it was imported"):
-        build(folder, tmp_path / "out", found.plan.runs, About("mine"), {})
+        build(folder, tmp_path / "out", found.plan.runs, ImportSettings("mine"), {})
     assert not (tmp_path / "out").exists()
     (folder / "virtio_10_2.txt").unlink()
     os.mkfifo(folder / "virtio_10_2.txt")
-    with pytest.raises(TwinbedError, match="is no regular file"):
-        build(folder, tmp_path / "out", found.plan.runs, About("mine"), {})
+    with pytest.raises(TwinbedError, match="is not a regular file"):
+        build(folder, tmp_path / "out", found.plan.runs, ImportSettings("mine"), {})

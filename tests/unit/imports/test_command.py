@@ -96,7 +96,7 @@ def test_what_became_of_each_file_is_said(
     assert (found["runs"], found["failed_runs"], found["gaps"]) == (truth.files, len(truth.cut), [])
     assert found["formats"]["iperf3-json"] == truth.files + len(truth.copies) - len(truth.cut)
     again = output(capsys, "import", folder, "-o", results, "--pattern", PATTERN, code=1)
-    assert f"0 runs added to {results}, {len(truth.cut)} of them failed, {truth.files} were there" in again
+    assert f"0 runs added to {results}, {len(truth.cut)} of them failed, {truth.files} were imported before" in again
     rows = output(capsys, "import", folder, "--dry-run", "--pattern", PATTERN, "--format", "csv", code=1).splitlines()
     assert rows[0].startswith(
         "path,what,format,measurements,testbed,replicate,host,runs,reason,factor:direction,factor:parallel"
@@ -141,7 +141,7 @@ def test_a_manifest_says_what_paths_do_not(
     assert (found["testbeds"], found["runs_added"], found["reference"]) == (["kvm", "physical"], 2, "physical")
     (folder / "files.csv").write_text("path,testbed\n0.json,physical\n2.json,kvm\n")
     found = data(capsys, "import", folder, "-o", tmp_path / "b", "--manifest", folder / "files.csv", code=1)
-    assert [each["reason"] for each in found["not_read"]] == ["is not there"]
+    assert [each["reason"] for each in found["not_read"]] == ["is missing"]
     (folder / "m.yaml").write_text(
         "reference: kvm\nfiles:\n- {pattern: '{n:int}.json', testbed: kvm, format: iperf3-json}\n"
         "testbeds: {kvm: {facts: {kernel: 4.9.0}, link: {rate: 1kbit}}}\n"
@@ -174,14 +174,14 @@ def test_hostile_files_are_refused_with_the_reason_and_the_rest_is_read(
     text = output(capsys, "import", folder, "-o", tmp_path / "out", "--pattern", "{testbed}_{replicate:int}.txt", code=1)
     assert "\x1b" not in text
     for line in (
-        "host_3.txt: is of no known kind",
-        "host_4.txt: is of no known kind",
-        "host_5.txt is no regular file",
+        "host_3.txt: has no known format",
+        "host_4.txt: has no known format",
+        "host_5.txt is not a regular file",
         "host_6.txt is a link that leads out of the folder",
         "host_7.txt: is compressed ",
         "more than any measurement: 64 MiB come out of 0.1",
-        r"host_\x1b[31m_8.txt: {testbed} would be 'host_\x1b[31m', which is no plain text",
-        r"host_\xff_9.txt: {testbed} would be 'host_\xff', which is no plain text",
+        r"host_\x1b[31m_8.txt: {testbed} would be 'host_\x1b[31m', which is not plain text",
+        r"host_\xff_9.txt: {testbed} would be 'host_\xff', which is not plain text",
         "loop is a link to a folder",
         "2 files read, 0 partly read, 3 refused, 0 copies of others, 5 ignored",
         "5 runs added",
@@ -277,7 +277,7 @@ def test_lines_of_a_log_beside_a_document_cost_nothing(tmp_path: Path, capsys: p
     found = data(capsys, "import", folder, "-o", tmp_path / "out", "--pattern", "{testbed}_{replicate:int}.log")
     assert (found["files"]["read"], found["files"]["partly read"]) == (2, 0)
     csv = output(capsys, "import", folder, "--dry-run", "--pattern", "{testbed}_{replicate:int}.log", "--format", "csv")
-    assert "is no document of iperf3: '+ iperf3 -J # 1' (and 1 more)" in csv, "and yet it is said"
+    assert "is not an iperf3 document: '+ iperf3 -J # 1' (and 1 more)" in csv, "and yet it is said"
     torn = report.read_text()
     (folder / "host_3.log").write_text(torn[len(torn) // 2 :] + torn)
     found = data(capsys, "import", folder, "--dry-run", "--pattern", "{testbed}_{replicate:int}.log", code=1)

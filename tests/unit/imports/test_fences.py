@@ -61,7 +61,7 @@ def test_a_fence_is_a_file_and_headings_are_its_folders(tmp_path: Path, capsys: 
     ]
     assert artifact.read_text() == PING.rstrip("\n").replace("64 bytes", "65 bytes") + "\n"
     again: Any = asked(capsys, "import", folder, "-o", results, "--pattern", pattern)
-    assert "0 runs added" in again and "4 were there" in again
+    assert "0 runs added" in again and "4 were imported before" in again
 
 
 def test_a_manifest_names_fences_and_a_markdown_file_that_is_named_itself_is_one_file(

@@ -16,7 +16,7 @@ from twinbed.imports.build import build
 from twinbed.imports.layout.pattern import compile_pattern
 from twinbed.imports.layout.run_key import FileKey, ImportRefused
 from twinbed.imports.scan import ScanRequest, scan_files
-from twinbed.imports.study import About
+from twinbed.imports.study import ImportSettings
 from twinbed.imports.survey import Request, survey
 from twinbed.imports.text.diagnostics import one_line_each
 from twinbed.results.extract import extract
@@ -40,7 +40,7 @@ def test_a_case_is_imported_as_it_is_read(case: Case, tmp_path: Path) -> None:
     found = survey(request, formats)
     assert [each.candidate.scanned.format for each in found.plan.outcomes if each.candidate] == [case.format]
     assert len(found.plan.runs) == len(case.expected)
-    build(folder, results, found.plan.runs, About("case"), {})
+    build(folder, results, found.plan.runs, ImportSettings("case"), {})
     table = extract(results, registry.PLUGINS.read, {}).table("metrics")
     values = list(zip(*(table[name].to_pylist() for name in ("run", "host", "direction", "metric", "value")), strict=True))
     # Measurements of other settings are runs of other cells, and their order is that of the cells.

@@ -28,12 +28,12 @@ def test_a_row_is_a_file(text: str) -> None:
     [
         ("", "has no column 'path'; its header is empty"),
         ("path,n\na,1\n", "has no column 'testbed'"),
-        ("path,testbed,n,n\n", "'n' is there twice"),
+        ("path,testbed,n,n\n", "'n' occurs twice"),
         ("path,testbed,\n", "a column has no name"),
         ("path,testbed\na\n", "row 2 has 1 columns, the header 2"),
         ("path,testbed\na,\n", "row 2: a has no testbed"),
-        ("path,testbed\na,x\na,y\n", "row 3: a is in it twice"),
-        ("path,testbed\n/etc/passwd,x\n", "row 2: /etc/passwd is no path below the folder"),
+        ("path,testbed\na,x\na,y\n", "row 3: a is listed twice"),
+        ("path,testbed\n/etc/passwd,x\n", "row 2: /etc/passwd is not a path below the folder"),
         ("path,testbed\nx/../../y,x\n", "leads out of the folder"),
         ('path,testbed\na,"x\x1b[31m"\n', "has no plain text as testbed"),
         ('path,testbed\n"a,x\n', "is not CSV"),
@@ -80,7 +80,7 @@ def test_yaml_has_patterns_with_formats_and_what_testbeds_are() -> None:
         ("files: []", "import.yaml:1:8: files: "),
         ("files:\n- pattern: '{a}'", "import.yaml:2:3: '{a}' gives no testbed"),
         ("files:\n- pattern: a\n  regex: b", "either a pattern or a regex"),
-        ("files:\n- pattern: '{testbed}'\n  levels: {host: a}", "host is no factor"),
+        ("files:\n- pattern: '{testbed}'\n  levels: {host: a}", "host is not a factor"),
         ("files:\n- {pattern: '{testbed}', formt: x}", "import.yaml:2:33: files.0.formt: "),
         ("- a", "is not a mapping"),
         ("", "is empty"),
@@ -97,7 +97,7 @@ def test_a_passport_is_facts_of_testbeds() -> None:
     assert found == {"physical": Described(facts={"measured": "2019-03-01", "nic": {"driver": "mlx5"}})}
     with pytest.raises(ImportRefused, match=re.escape("p.yaml:1:11: physical: is not a mapping of facts")):
         read_passport("physical: mlx5", "p.yaml")
-    with pytest.raises(ImportRefused, match=re.escape("physical.nics: is no text, number")):
+    with pytest.raises(ImportRefused, match=re.escape("physical.nics: is not text, a number")):
         read_passport("physical: {nics: [a, b]}", "p.yaml")
 
 

@@ -73,7 +73,7 @@ def test_what_does_not_match_says_so(path: str) -> None:
 
 
 def test_what_would_not_be_text_is_not_taken() -> None:
-    with pytest.raises(NotAssigned, match=r"would be 'a\\x1b\[31m\\nb', which is no plain text"):
+    with pytest.raises(NotAssigned, match=r"would be 'a\\x1b\[31m\\nb', which is not plain text"):
         compile_pattern("{testbed}.txt").assign("a\x1b[31m\nb.txt")
     with pytest.raises(NotAssigned, match=r"'\\xff'"):
         compile_pattern("{testbed}.txt").assign("\udcff.txt")
@@ -88,7 +88,7 @@ def test_what_would_not_be_text_is_not_taken() -> None:
         ("{testbed}{replicate:int}.txt", "nothing separates {testbed} from {replicate}"),
         ("{testbed}_{n:integer}.txt", "did you mean 'int'"),
         ("{testbed}_{testbed}.txt", "twice"),
-        ("{testbed}_{a b}.txt", "is no name"),
+        ("{testbed}_{a b}.txt", "is not a valid name"),
         ("{testbed}_}.txt", "lone brace at 11"),
         ("{testbed", "lone brace at 1"),
     ],
@@ -117,7 +117,7 @@ def test_groups_of_regular_expressions_are_numbers_where_they_look_like_it() -> 
     regex = compile_regex(r"(?P<testbed>\w+)/(?P<a>[^-]+)-(?P<b>[^-]+)-(?P<c>[^-]+)(-(?P<d>x))?")
     assert regex.assign("kvm/10-0.5-02").levels == {"a": 10, "b": 0.5, "c": 2, "d": None}
     assert regex.assign("kvm/02.50-0x2-v2").levels == {"a": 2.5, "b": "0x2", "c": "v2", "d": None}
-    with pytest.raises(ImportRefused, match="is no regular expression: missing"):
+    with pytest.raises(ImportRefused, match="is not a regular expression: missing"):
         compile_regex("(?P<testbed>")
     with pytest.raises(ImportRefused, match="gives no testbed"):
         compile_regex("(?P<a>x)")

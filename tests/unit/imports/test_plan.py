@@ -63,7 +63,7 @@ def test_several_measurements_in_a_file_are_replicates(tmp_path: Path) -> None:
         ([("a_1_1.txt", 1)], 1),
         ([("a_1_2.txt", 0)], 2),
     ]
-    assert found.numbered == ["a_1_1.txt: 2 measurements, a replicate each"]
+    assert found.numbered == ["a_1_1.txt: 2 measurements, one replicate each"]
 
 
 def test_files_of_other_kinds_and_hosts_belong_together(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_copies_are_dropped_and_said(tmp_path: Path) -> None:
     assert [read(run) for run in found.runs] == [[("a_1_1.txt", 0)], [("a_2_1.txt", 0)]]
     copies = [(each.path, each.reason) for each in found.outcomes if each.state is State.COPY]
     assert copies == [("old/a_1_1.txt", "the same bytes as a_1_1.txt"), ("a_1_2.txt", "the same bytes as a_1_1.txt")]
-    doubt = "a_2_1.txt has the same bytes as a_1_1.txt, which is of another cell"
+    doubt = "a_2_1.txt has the same bytes as a_1_1.txt, which belongs to another cell"
     assert (found.cautions, [run.cautions for run in found.runs]) == ([doubt], [[doubt], [doubt]])
     found = planned(tmp_path, {"b_1_1.txt": "load 1", "b_1_2.txt": "load 1", "b2/b_1_2.txt": "load 1"})
     assert len(found.runs) == 2
@@ -153,7 +153,7 @@ def test_what_cannot_be_read_is_a_failed_run_where_its_testbed_has_others(tmp_pa
     states = {each.path: (each.state, each.reason) for each in found.outcomes}
     assert states["a_1_2.txt"] == (State.REFUSED, "line 1: is broken")
     assert states["a_1_4.txt"] == (State.PARTLY, "line 1: is no rate; none of its values could be read")
-    assert states["z_1_1.txt"] == (State.REFUSED, "is of no known kind")
+    assert states["z_1_1.txt"] == (State.REFUSED, "has no known format")
     usual, short = uneven(cell_counts(found.runs))
     assert (usual, short) == (2, [])
 

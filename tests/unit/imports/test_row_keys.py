@@ -130,7 +130,7 @@ def test_ratios_are_those_of_the_table(kind: str, tmp_path: Path, capsys: pytest
     assert "55 runs added" in said
     assert "0 files read, 1 partly read, 0 refused" in said
     assert "docker, payload 1400, offload off" in said
-    assert "is empty, so the row is of no run" in said
+    assert "is empty, so the row belongs to no run" in said
     cells = [(bed, size, offload) for bed in ("kvm", "docker") for size in (500, 1400) for offload in ("on", "off")]
     expected = {cell: (5, SHARE[cell[0]]) for cell in cells if cell != lost}
     # The mean of the logarithms of 1, 2, 4, 8 is log 2^1.5, that of all five log 4.
@@ -206,8 +206,8 @@ def test_a_table_that_has_grown_adds_its_new_rows(tmp_path: Path, capsys: pytest
         more = [*first, *(row for row in rows() if row not in first)]
         imported(table(folder, more), results, options=options, code=1)
         said = capsys.readouterr().out
-        assert "36 runs added" in said and "24 were there" in said
-        assert "was imported from other files or contents and stays as it was" in said
+        assert "36 runs added" in said and "24 were imported before" in said
+        assert "was imported from other files or contents and is kept unchanged" in said
         now = {each["id"]: (each["replicate"], each["cell"]) for each in records(results)}
         assert there.items() <= now.items()
         assert len(set(now.values())) == len(now) == 60
@@ -242,7 +242,7 @@ def test_paths_may_say_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         ({"testbed": ""}, {"pattern": "{_}.csv"}, "'{_}.csv' has no {field}"),
         ({"testbed": ""}, {"pattern": "{n}.csv"}, "'{n}.csv' gives no testbed"),
-        ({"levels": {"size": "replicate"}}, {}, "replicate has a meaning of its own and is no factor"),
+        ({"levels": {"size": "replicate"}}, {}, "replicate has a meaning of its own and cannot be a factor"),
         ({"levels": ["size", "size"]}, {}, "has an entry twice"),
         ({"levels": {"size": "n", "offload": "n"}}, {}, "two entries have the same factor"),
         ({"levels": {"size": ""}}, {}, "cannot be a factor's name"),

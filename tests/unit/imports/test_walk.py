@@ -43,11 +43,11 @@ def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path) -> None:
     reasons = {each.path: each.reason for each in left}
     assert reasons == {
         ".hidden": "is hidden",
-        "fifo": "is no regular file",
+        "fifo": "is not a regular file",
         "loop": "is a link to a folder",
         "nowhere": reasons["nowhere"],
         "out": "is a link that leads out of the folder",
-        "socket": "is no regular file",
+        "socket": "is not a regular file",
     }
     assert "Too many levels" in reasons["nowhere"]
 

@@ -121,7 +121,7 @@ def add(
         (add("runs/../../outside", b"x"), "leads out of the archive"),
         (add("runs\\outside", b"x"), "leads out of the archive"),
         (add("", b"x"), "leads out of the archive"),
-        (add("link", b"/etc/passwd", stat.S_IFLNK), "is no plain file"),
+        (add("link", b"/etc/passwd", stat.S_IFLNK), "is not a plain file"),
         (add("extra", b"x"), "is not in SHA256SUMS"),
         (add("zeros", bytes(70 * 2**20)), "43 files would be 73,"),
         (add("zeros", b"0", packing=zipfile.ZIP_LZMA), "not compressed by deflate"),
@@ -199,7 +199,7 @@ def test_damage_is_found(results: Path, tmp_path: Path, capsys: pytest.CaptureFi
     with zipfile.ZipFile(tmp_path / "none.zip", "w") as none:
         none.writestr("a", "b")
     assert run(["report", str(tmp_path / "none.zip")]) == 2
-    assert "no archive of results" in capsys.readouterr().err
+    assert "is not an archive of results" in capsys.readouterr().err
     with zipfile.ZipFile(tmp_path / "name.zip", "w") as strange:
         strange.writestr("é", "b")
     text = (tmp_path / "name.zip").read_bytes()
@@ -254,7 +254,7 @@ def test_a_file_that_was_cut_short_is_said_to_be_no_archive(
     assert run(["archive", str(results), "-o", str(file)]) == 0
     file.write_bytes(file.read_bytes()[:-50])
     assert run(["report", str(file)]) == 2
-    assert "study.zip is no archive, or not all of one" in capsys.readouterr().err
+    assert "study.zip is not a complete archive of results" in capsys.readouterr().err
 
 
 def test_an_archive_is_merged_as_results_are(results: Path, tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_what_is_said_of_an_archive_names_it_and_not_where_it_was_unpacked(
 @pytest.mark.parametrize(
     ("member", "text", "said"),
     [
-        ("study.json", "[]", "study.json cannot be read: [] is no object"),
+        ("study.json", "[]", "study.json cannot be read: [] is not an object"),
         ("study.json", "{", "study.json cannot be read: "),
         ("study.json", '{"runs": [{}]}', "study.json cannot be read: runs: id is missing"),
         ("looks.json", "{}", "looks.json cannot be read: "),

@@ -216,7 +216,7 @@ def test_a_broken_artifact_makes_null_and_a_caution_and_the_rest_goes_on(tmp_pat
     cautions = store.table("cautions").to_pylist()
     assert {row["kind"] for row in cautions} == {"unreadable"}
     details = " ".join(row["detail"] for row in cautions)
-    assert "has 14 bytes" in details and "is not there" in details
+    assert "has 14 bytes" in details and "is missing" in details
     assert str(tmp_path) not in details
 
 

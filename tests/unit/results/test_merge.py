@@ -119,7 +119,7 @@ def test_one_testbed_of_two_results(there: Path, capsys: pytest.CaptureFixture[s
     assert set(Store.open(Path("apart")).outline.testbeds) == {"physical", "e1000@a", "e1000@b"}
     assert verdicts("apart") == {("e1000@a",): "equivalent", ("e1000@b",): "different"}
     assert run(["merge", "a", "b", "-o", "pooled", "--rename", "b:e1000=e1000", "--rename", "a:e1000=e1000"]) == 0
-    assert "the testbed e1000 is in a and b: its replicates are numbered on" in capsys.readouterr().out
+    assert "the testbed e1000 is in a and b: its replicates are renumbered" in capsys.readouterr().out
     records = [record for record in Store.open(Path("pooled")).records if record.settings["testbed"]["name"] == "e1000"]
     assert sorted(record.replicate for record in records) == [0, 1, 2, 3, 4, 5, 6]
 
@@ -187,8 +187,8 @@ def test_link_checks_come_along(there: Path) -> None:
     [
         (["a", "-o", "c"], "two or more RESULTS"),
         (["a", "b", "-o", "a"], "a is one of the RESULTS"),
-        (["a", "b", "-o", "other"], "no merge made it"),
-        (["a", "b", "-o", "c", "--reference", "x"], "the reference 'x' is no testbed"),
+        (["a", "b", "-o", "other"], "is not the result of a merge"),
+        (["a", "b", "-o", "c", "--reference", "x"], "the reference 'x' is not a testbed"),
         (["a", "b", "-o", "c", "--rename", "a:x=y"], "a has no testbed 'x'"),
         (["a", "b", "-o", "c", "--rename", "z:x=y"], "is not of the form RESULTS:NAME=TEXT"),
         (["a", "b", "-o", "c", "--level", "a:x"], "is not of the form RESULTS:NAME=TEXT"),

@@ -137,4 +137,4 @@ def test_a_table_that_is_broken_and_cannot_be_made_again_is_named(results: Path)
         part.write_bytes(b"PAR1")
     with pytest.raises(TwinbedError, match="tables/metrics/part-") as caught:
         Store.open(results).table("metrics")
-    assert "get these results again" in caught.value.advice
+    assert "get these results from their source again" in caught.value.advice

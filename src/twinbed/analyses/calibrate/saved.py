@@ -18,7 +18,20 @@ from twinbed.analyses.calibrate.result import Calibrated, Calibrations
 from twinbed.analyses.calibrate.words import predictions, summary
 from twinbed.model.caution import Caution
 from twinbed.model.error import TwinbedError
-from twinbed.model.json import WRONG, Document, document, documents, each, integer, named, number, parsed, text, value_of, why
+from twinbed.model.json import (
+    WRONG,
+    Document,
+    document,
+    documents,
+    integer,
+    named,
+    number,
+    parsed,
+    text,
+    tuple_of,
+    value_of,
+    why,
+)
 from twinbed.model.run import Level
 from twinbed.terminal import as_json
 
@@ -79,7 +92,7 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
                 text(data["to"]),
                 level,
                 [text(kind) for kind in data["despite"]],
-                value_of(data, "passports", named(named(each(text)))),
+                value_of(data, "passports", named(named(tuple_of(text)))),
                 [Calibrated(_fitted(response, level)) for response in documents(data["responses"])],
                 text(data["runs"]),
                 cautions=tuple(Caution.from_json(caution) for caution in documents(data["cautions"])),

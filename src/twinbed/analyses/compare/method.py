@@ -20,7 +20,7 @@ from twinbed.contracts.analysis import Analysis
 from twinbed.executor import Executor, Here
 from twinbed.model.comparison import OTHER_SETTINGS, AllRuns, Comparison, Comparisons
 from twinbed.model.tables import TESTBED, Tables
-from twinbed.observations.levels import compared_by, held_against
+from twinbed.observations.levels import compared_by, compared_with
 from twinbed.observations.predictable import predictable
 from twinbed.observations.samples import excluded
 from twinbed.show.section import Section
@@ -44,10 +44,10 @@ class Compare(Analysis[CompareParams, Comparisons]):
         params = params or CompareParams()
         if params.by is None:
             chosen = compared_by(source)
-            by, says = chosen.by, chosen.about
+            by, says = chosen.by, chosen.reason
         else:
             by, says = params.by, "" if params.by == TESTBED else f"Levels of {params.by} are compared."
-        source = held_against(source, by, params.reference)
+        source = compared_with(source, by, params.reference)
         left_out = excluded(source, params.exclude)
         of_all_runs: dict[Place, AllRuns] = {}
         if left_out and left_out.ids:

@@ -17,7 +17,7 @@ from twinbed.contracts.analysis import TwoResults
 from twinbed.executor import Executor
 from twinbed.model.comparison import Comparisons
 from twinbed.model.json import Json
-from twinbed.observations.levels import held_against
+from twinbed.observations.levels import compared_with
 from twinbed.observations.passports import Differences, Side, between, lines
 
 MOST = 12
@@ -38,7 +38,7 @@ class Two:
 
     @cached_property
     def passports(self) -> Differences:
-        tables = held_against(self.both.tables, self.both.by)
+        tables = compared_with(self.both.tables, self.both.by)
         first, other = (Side(tables, name, own) for name, own in zip(tables.outline.testbeds, self.both.names, strict=True))
         return between(first, other)
 

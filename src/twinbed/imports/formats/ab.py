@@ -65,7 +65,9 @@ def _measurement(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) ->
     numbers = dict(ab_numbers(report))
     times = dict(report["percentiles"]) if done and numbers["requests"] else {}
     numbers |= {f"total_time_p{percent}": times.get(percent) for percent in PERCENTILES}
-    if report["transferred_bytes"] is None or any(each.line is None or each.line in among_counts for each in diagnostics):
+    if report["transferred_bytes"] is None or any(
+        diagnostic.line is None or diagnostic.line in among_counts for diagnostic in diagnostics
+    ):
         numbers |= {name: None for name, key in _UNPRINTED.items() if printed[key] is None}
     numbers = {name: None if number is not None and not 0 <= number <= MOST else number for name, number in numbers.items()}
     cautions = [*request_cautions(numbers, done)]
@@ -114,7 +116,7 @@ def _other_lines(first: int, lines: Sequence[str], messages: Sequence[str]) -> I
     left = list(enumerate(lines, first))
     for message in messages:
         index = next((index for index, (_, line) in enumerate(left) if line.strip()[:SHOWN] == message[:SHOWN]), None)
-        yield Diagnostic(f"is no line of ab's report: {message[:SHOWN]!r}", None if index is None else left[index][0])
+        yield Diagnostic(f"is not a line of ab's report: {message[:SHOWN]!r}", None if index is None else left[index][0])
         left = left[index + 1 :] if index is not None else left
 
 
@@ -207,7 +209,7 @@ FORMATS = (
     Format("ab-csv", "ApacheBench's percentiles (ab -e)", chosen(METRICS, PERCENT), partial(_starts, CSV_HEADING), _read_csv),
     Format(
         "ab-tsv",
-        "ApacheBench's requests, one a row (ab -g)",
+        "ApacheBench's requests, one per row (ab -g)",
         chosen(METRICS, TSV_NAMES),
         partial(_starts, TSV_HEADING),
         _read_tsv,

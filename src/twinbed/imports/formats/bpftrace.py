@@ -67,7 +67,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
         raise FormatError("has no counts of bpftrace")
     missing = bool(diagnostics)
     diagnostics += [
-        Diagnostic(f"@{name}[{key}] is there several times: nothing says which of its counts is whole")
+        Diagnostic(f"@{name}[{key}] occurs several times: nothing shows which of its counts is complete")
         for name, key in sorted(twice)
     ]
     values = [

@@ -49,31 +49,31 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
     tunnels = options.get("tunnels", False)
     if not isinstance(tunnels, bool):
         raise FormatError(f"tunnels is {tunnels!r}, expected true or false")
-    (tables, about), damaged = read_by_path(source, "a capture", lambda path: link.tables_of(path, tunnels=tunnels))
-    if about["truncated"] and not about["packets"]:
-        raise FormatError(f"ends before its first packet: {about['truncated'][0]['reason']}")
+    (tables, summary), damaged = read_by_path(source, "a capture", lambda path: link.tables_of(path, tunnels=tunnels))
+    if summary["truncated"] and not summary["packets"]:
+        raise FormatError(f"ends before its first packet: {summary['truncated'][0]['reason']}")
     named = {name: _of_link(source.name, table) for name, table in tables.items()}
     named["fingerprints"] = fingerprints.of_both_ends(tables["fingerprints"])
     return [
         Measurement(
-            list(_values(source, tables, about, at)),
+            list(_values(source, tables, summary, at)),
             named,
-            _cautions(about),
-            [*damaged, *_diagnostics(about, tunnels=tunnels)],
+            _cautions(summary),
+            [*damaged, *_diagnostics(summary, tunnels=tunnels)],
             {"tunnels": True} if tunnels else {},
-            about["first_s"],
+            summary["first_s"],
         )
     ]
 
 
 def _values(
-    source: Source, tables: Mapping[str, pa.Table], about: _core.LogSummary, captured_at: str | None
+    source: Source, tables: Mapping[str, pa.Table], summary: _core.LogSummary, captured_at: str | None
 ) -> Iterator[Value]:
-    read = link.Capture(source.path, tables, about["packets"], (), None, unread.hidden(about))
+    read = link.Capture(source.path, tables, summary["packets"], (), None, unread.hidden(summary))
     yield from link.values([read], "")
     for value in link.of_the_file(read):
         dropped = value.metric == "capture_drops"
-        yield Value(value.metric, about["dropped_packets"] if dropped else value.value, value.unit)
+        yield Value(value.metric, summary["dropped_packets"] if dropped else value.value, value.unit)
     if captured_at is not None:
         streams = tables["streams"]
         direction = _ARRIVES[captured_at]
@@ -95,24 +95,24 @@ def _of_link(name: str, rows: pa.Table) -> pa.Table:
     return rows.add_column(0, "link", pa.array([name] * rows.num_rows, pa.string()))
 
 
-def _cautions(about: _core.LogSummary) -> list[Caution]:
-    cautions = list(link.checksums("in the capture", about["checksums"]))
-    if dropped := about["dropped_packets"]:
+def _cautions(summary: _core.LogSummary) -> list[Caution]:
+    cautions = list(link.checksums("in the capture", summary["checksums"]))
+    if dropped := summary["dropped_packets"]:
         cautions.append(
-            Caution(Kind.CAPTURE_DROPS, f"{dropped} packets were dropped, by the file; it holds {about['packets']}")
+            Caution(Kind.CAPTURE_DROPS, f"{dropped} packets were dropped, says the file; it holds {summary['packets']}")
         )
     return cautions
 
 
-def _diagnostics(about: _core.LogSummary, *, tunnels: bool) -> list[Diagnostic]:
-    ends = [Diagnostic(f"ends early, after byte {cut['byte']}: {cut['reason']}") for cut in about["truncated"]]
-    ends += [Diagnostic(f"{count} not IP: {link.words(kind)}") for kind, count in about["not_ip"].items()]
-    ends += [Diagnostic(f"{count} {link.words(why)}") for why, count in about["skipped"].items()]
-    return ends + [Diagnostic(text) for text in unread.texts(about, tunnels=tunnels)]
+def _diagnostics(summary: _core.LogSummary, *, tunnels: bool) -> list[Diagnostic]:
+    ends = [Diagnostic(f"ends early, after byte {cut['byte']}: {cut['reason']}") for cut in summary["truncated"]]
+    ends += [Diagnostic(f"{count} not IP: {link.words(kind)}") for kind, count in summary["not_ip"].items()]
+    ends += [Diagnostic(f"{count} {link.words(why)}") for why, count in summary["skipped"].items()]
+    return ends + [Diagnostic(text) for text in unread.texts(summary, tunnels=tunnels)]
 
 
 FORMATS = (
     Format(
-        "capture", "packets: pcap or pcapng of tcpdump, dumpcap and their like", chosen(METRICS, _GIVEN), _recognises, _read
+        "capture", "packets: pcap or pcapng, as tcpdump or dumpcap writes them", chosen(METRICS, _GIVEN), _recognises, _read
     ),
 )

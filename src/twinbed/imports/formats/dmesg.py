@@ -75,7 +75,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
         raise FormatError("has no record of a kernel's log")
     shown = [_shown(record) for record in records]
     where = f"since boot, {source.name}"
-    cautions = [each for each in (nic_trouble(where, shown), out_of_memory(where, shown)) if each]
+    cautions = [caution for caution in (nic_trouble(where, shown), out_of_memory(where, shown)) if caution]
     booted = [match[1] for record in records if (match := _KERNEL.match(record.text))]
     return [Measurement((), {"kernel_log": _table(records)}, cautions, diagnostics, {"kernel": booted[-1]} if booted else {})]
 
@@ -99,7 +99,7 @@ def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
         elif record:
             record.text += f"\n{line}" if line.strip() else ""
         elif line.strip():
-            diagnostics.append(unread(line, number, "is no record of a kernel's log"))
+            diagnostics.append(unread(line, number, "is not a kernel log record"))
     if record:
         yield record
 
@@ -120,12 +120,12 @@ def _record(match: re.Match[str]) -> _Record:
 def _of_json(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Record]:
     begins = text.index("[") + 1
     end = begins
-    for each, end in elements(text, begins):
-        message = text_at(each, "msg")
-        if not isinstance(each, dict) or message is None:
-            diagnostics.append(Diagnostic(f"is no record of a kernel's log: {json.dumps(each)[:80]}", line_of(text, end)))
+    for entry, end in elements(text, begins):
+        message = text_at(entry, "msg")
+        if not isinstance(entry, dict) or message is None:
+            diagnostics.append(Diagnostic(f"is not a kernel log record: {json.dumps(entry)[:80]}", line_of(text, end)))
             continue
-        pri, seconds = of_json(each.get("pri")), of_json(each.get("time"))
+        pri, seconds = of_json(entry.get("pri")), of_json(entry.get("time"))
         known = pri is not None and 0 <= pri < 8192
         level, facility = (_LEVELS[int(pri or 0) & 7], int(pri or 0) >> 3) if known else (None, None)
         yield _Record(seconds, "", level, facility, message)

@@ -43,11 +43,11 @@ def _read_features(source: Source, options: Document) -> Sequence[Measurement]:
             if line.startswith(_NOT_KNOWN):
                 diagnostics.append(Diagnostic(line.strip()[:120], number, harmless=True))
             elif match is None:
-                diagnostics.append(unread(line, number, "is no feature that can be read"))
+                diagnostics.append(unread(line, number, "is not a readable feature"))
             elif features.setdefault(name := match[1].replace(" ", "-"), match[2] == "on") != (match[2] == "on"):
                 diagnostics.append(Diagnostic(f"has {name} a second time, with the other state", number))
     if not any(nics.values()):
-        raise FormatError("has no feature of ethtool -k")
+        raise FormatError("has no feature from ethtool -k")
     facts = {
         f"offload.{name}" if len(nics) == 1 else f"offload.{nic}.{name}": state
         for nic, own in nics.items()
@@ -82,11 +82,11 @@ def _read_statistics(source: Source, options: Document) -> Sequence[Measurement]
             name, _, word = line.strip().rpartition(":")
             value = count(word.strip())
             if not name or value is None or name in blocks[-1]:
-                diagnostics.append(unread(line, number, "is no counter that can be read"))
+                diagnostics.append(unread(line, number, "is not a readable counter"))
             else:
                 blocks[-1][name] = value
     if not any(blocks):
-        raise FormatError("has no counter of ethtool -S")
+        raise FormatError("has no counter from ethtool -S")
     if options.get("before_and_after") is not True:
         tables = [counter_table("ethtool -S", counter_deltas([block])) for block in blocks]
         return [Measurement((), {"counters": joined(tables)}, (), [*diagnostics, Diagnostic(_TOTALS)])]
@@ -114,10 +114,10 @@ def _is_named(lines: Sequence[str], number: int) -> bool:
 FORMATS = (
     Format(
         "ethtool-S",
-        "counters of a NIC's driver, of ethtool -S",
+        "counters of a NIC's driver, from ethtool -S",
         tuple(NIC_METRICS.values()),
         _recognises_statistics,
         _read_statistics,
     ),
-    Format("ethtool-k", "offloads of NICs, of ethtool -k", (), _FEATURES_BEGIN.match, _read_features),
+    Format("ethtool-k", "offloads of NICs, from ethtool -k", (), _FEATURES_BEGIN.match, _read_features),
 )

@@ -60,7 +60,7 @@ class _Series:
     """``samples`` are (value, seconds that it lasts or None), in base units."""
 
     name: str
-    about: Document
+    described: Document
     factor: float | None
     unit: str
     points: Sequence[float | None]
@@ -68,7 +68,7 @@ class _Series:
 
     @property
     def computed(self) -> bool:
-        runner = self.about.get("RUNNER")
+        runner = self.described.get("RUNNER")
         return bool(_COMPUTED.fullmatch(runner) if isinstance(runner, str) else _COMPUTED_NAME.fullmatch(self.name))
 
     @property
@@ -114,13 +114,13 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
     samplers = 0
     for name, points in results.items():
         if not isinstance(points, list):
-            diagnostics.append(Diagnostic(f"series {name[:60]} is no list"))
+            diagnostics.append(Diagnostic(f"series {name[:60]} is not a list"))
             continue
-        about = object_at(abouts, name)
-        unit = about.get("UNITS")
+        described = object_at(abouts, name)
+        unit = described.get("UNITS")
         if unit is None and "(ms)" in name:
             unit = "ms"
-        if unit is None and ("::" in name or about.get("RUNNER") == "NullRunner"):
+        if unit is None and ("::" in name or described.get("RUNNER") == "NullRunner"):
             samplers += 1
             continue
         if not isinstance(unit, str) or unit not in _UNITS:
@@ -131,7 +131,7 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
         scaled = [_scaled(point, factor, name, diagnostics) for point in points]
         raw = _in_milliseconds(objects_at(raws, name), name, version)
         samples = _samples(raw, factor) or [(point, None) for point in scaled if point is not None]
-        series.append(_Series(name[:200], about, factor, base, scaled, samples))
+        series.append(_Series(name[:200], described, factor, base, scaled, samples))
     if samplers:
         text = (
             f"{samplers} series of samplers (sockets, queueing disciplines, CPUs) are not read: flent gives no units for them"
@@ -143,7 +143,7 @@ def _series(whole: Document, metadata: Document, results: Document, diagnostics:
 def _scaled(point: object, factor: float | None, name: str, diagnostics: list[Diagnostic]) -> float | None:
     number = of_json(point)
     if number is None and point is not None:
-        diagnostics.append(Diagnostic(f"series {name[:60]} has a value that is no number: {str(point)[:40]}"))
+        diagnostics.append(Diagnostic(f"series {name[:60]} has a value that is not a number: {str(point)[:40]}"))
     return None if number is None or factor is None else number * factor
 
 
@@ -164,28 +164,30 @@ def _samples(raw: Sequence[Document], factor: float | None) -> list[tuple[float,
 
 def _goodput(series: Sequence[_Series]) -> Iterator[Value]:
     for way in _WAYS.values():
-        streams = [each for each in series if each.way == way and not each.computed]
+        streams = [stream for stream in series if stream.way == way and not stream.computed]
         if not streams:
             continue
-        yield Value(GOODPUT.name, total(each.mean for each in streams), GOODPUT.unit, direction=way)
+        yield Value(GOODPUT.name, total(stream.mean for stream in streams), GOODPUT.unit, direction=way)
         if len(streams) > 1:
-            yield from (Value(GOODPUT.name, each.mean, GOODPUT.unit, each.name, way) for each in streams)
+            yield from (Value(GOODPUT.name, stream.mean, GOODPUT.unit, stream.name, way) for stream in streams)
 
 
 def _round_trips(series: Sequence[_Series]) -> Iterator[Value]:
-    probing = [each for each in series if each.pings and not each.computed]
+    probing = [probe for probe in series if probe.pings and not probe.computed]
     if not probing:
         return
     yield from values(_probed(probing), METRICS)
     if len(probing) > 1:
-        for each in probing:
-            yield from values(_probed([each]), METRICS, each.name)
+        for stream in probing:
+            yield from values(_probed([stream]), METRICS, stream.name)
 
 
 def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
     """Return round-trip times, and counts where every tool prints them."""
-    numbers = round_trips([value for each in series for value, _ in each.samples])
-    sent, came = ([count_of_json(each.about.get(name)) for each in series] for name in ("PACKETS_SENT", "PACKETS_RECEIVED"))
+    numbers = round_trips([value for probe in series for value, _ in probe.samples])
+    sent, came = (
+        [count_of_json(probe.described.get(name)) for probe in series] for name in ("PACKETS_SENT", "PACKETS_RECEIVED")
+    )
     if None in sent or None in came:
         return numbers
     went, back = (sum(number or 0 for number in numbers_) for numbers_ in (sent, came))
@@ -193,24 +195,24 @@ def _probed(series: Sequence[_Series]) -> dict[str, float | None]:
 
 
 def _contradictions(series: Sequence[_Series]) -> Iterator[Caution]:
-    for each in series:
-        printed, mean = of_json(each.about.get("MEAN_VALUE")), each.mean
-        if each.computed or printed is None or mean is None or each.factor is None:
+    for entry in series:
+        printed, mean = of_json(entry.described.get("MEAN_VALUE")), entry.mean
+        if entry.computed or printed is None or mean is None or entry.factor is None:
             continue
-        printed *= each.factor
+        printed *= entry.factor
         if abs(mean - printed) > _APART * abs(printed):
-            detail = f"{each.name}: its samples have a mean of {mean:.6g} {each.unit}, its tool printed {printed:.6g}"
+            detail = f"{entry.name}: its samples have a mean of {mean:.6g} {entry.unit}, its tool printed {printed:.6g}"
             yield Caution(Kind.CONTRADICTED, detail)
 
 
 def _table(whole: Document, series: Sequence[_Series], diagnostics: list[Diagnostic]) -> pa.Table:
     at = [of_json(moment) for moment in list_at(whole, "x_values")]
     rows: list[tuple[str, float | None, float | None, str]] = []
-    for each in series:
-        if len(each.points) != len(at):
-            diagnostics.append(Diagnostic(f"series {each.name[:60]} has {len(each.points)} values at {len(at)} moments"))
-        times = [*at, *[None] * len(each.points)]
-        rows += [(each.name, time, point, each.unit) for time, point in zip(times, each.points, strict=False)]
+    for entry in series:
+        if len(entry.points) != len(at):
+            diagnostics.append(Diagnostic(f"series {entry.name[:60]} has {len(entry.points)} values at {len(at)} moments"))
+        times = [*at, *[None] * len(entry.points)]
+        rows += [(entry.name, time, point, entry.unit) for time, point in zip(times, entry.points, strict=False)]
     return table(
         {
             "series": ("string", _printable([row[0] for row in rows])),

@@ -107,7 +107,7 @@ def _lines(text: str, asked: CsvOptions) -> Iterator[tuple[int, list[str]]]:
     lines = text.split("\n")
     if asked.delimiter == " ":
         lines = [" ".join(line.split()) for line in lines]
-    # A quoted cell keeps its line ends, so that it is no plain text.
+    # A quoted cell keeps its line ends, so that it is not plain text.
     reader = csv.reader([f"{line}\n" for line in lines], delimiter=asked.delimiter)
     while True:
         try:
@@ -140,13 +140,13 @@ def _csv_number(
     if column in asked.words:
         place = asked.worded(column, text)
         if place is None:
-            diagnostics.append(Diagnostic(f"{column} is none of the declared words: {text.strip()[:40]}", line))
+            diagnostics.append(Diagnostic(f"{column} is not one of the declared words: {text.strip()[:40]}", line))
         return place
     if asked.decimal == ",":
         text = "no number" if "." in text else text.replace(",", ".", 1)
     number = real(text)
     if number is None:
-        diagnostics.append(Diagnostic(f"{column} is no number: {row[column][:40]}", line))
+        diagnostics.append(Diagnostic(f"{column} is not a number: {row[column][:40]}", line))
     return number
 
 
@@ -167,7 +167,7 @@ def steps(path: str) -> list[str | int]:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None or (path[at] == "." and not at):
-            raise ValueError(f"{path} is no path; write names and places such as results.rates[0].mean")
+            raise ValueError(f"{path} is not a path; write names and places such as results.rates[0].mean")
         path_steps.append(int(step[2]) if step[2] else step[1] or step[3])
         at = step.end()
     return path_steps
@@ -210,7 +210,7 @@ def _read_json(source: Source, options: Document) -> Sequence[Measurement]:
         diagnostics = [item] if isinstance(item, Diagnostic) else []
         row = None if isinstance(item, Diagnostic) else item
         numbers = {path: _json_number(named, row, path, line, diagnostics) for path in named.paths}
-        facts = {fact: each for path, fact in named.facts.items() if (each := _fact(row, path)) is not None}
+        facts = {fact: stated for path, fact in named.facts.items() if (stated := _fact(row, path)) is not None}
         key_cells = {path: cell for path in named.key_places() if not isinstance(cell := _at(row, path), _Nowhere)}
         rows.append(Row(numbers, facts, diagnostics, named.of(key_cells, line, diagnostics)))
     if not rows:
@@ -263,11 +263,11 @@ def _json_number(named: JsonOptions, item: Json, path: str, line: int | None, di
     if path in named.words and isinstance(value, str):
         place = named.worded(path, value)
         if place is None:
-            diagnostics.append(Diagnostic(f"{path} leads to none of the declared words: {value.strip()[:40]}", line))
+            diagnostics.append(Diagnostic(f"{path} does not lead to one of the declared words: {value.strip()[:40]}", line))
         return place
     number = None if path in named.words else real(value.strip()) if isinstance(value, str) else of_json(value)
     if number is None:
-        reason = "leads nowhere" if value is _NOWHERE else f"leads to no number: {str(value)[:40]}"
+        reason = "leads nowhere" if value is _NOWHERE else f"does not lead to a number: {str(value)[:40]}"
         diagnostics.append(Diagnostic(f"{path} {reason}", line))
     return number
 

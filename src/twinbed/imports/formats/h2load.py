@@ -138,10 +138,10 @@ class _Report:
         for column, word in zip(self._columns, words, strict=True):
             if stem + column in UNITS:
                 parts = _TIME.fullmatch(word)
-                one = number(parts[1]) if parts is not None else None
-                if parts is None or one is None:
+                value = number(parts[1]) if parts is not None else None
+                if parts is None or value is None:
                     return False
-                moments[stem + column] = one * SECONDS[parts[2]], rounding(parts[1]) * SECONDS[parts[2]]
+                moments[stem + column] = value * SECONDS[parts[2]], rounding(parts[1]) * SECONDS[parts[2]]
         self.times |= {name: time for name, (time, _) in moments.items()}
         self.resolution |= {name: step for name, (_, step) in moments.items()}
         return True
@@ -149,8 +149,8 @@ class _Report:
 
 def _counts(match: re.Match[str]) -> Sequence[float]:
     """Return all of them, or none."""
-    numbers = [number(each) for each in match.groups()]
-    return [each for each in numbers if each is not None] if None not in numbers else ()
+    numbers = [number(text) for text in match.groups()]
+    return [text for text in numbers if text is not None] if None not in numbers else ()
 
 
 def _measurement(first: int, lines: Sequence[str], cut: Sequence[Diagnostic]) -> Measurement:

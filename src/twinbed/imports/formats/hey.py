@@ -97,10 +97,10 @@ class _Report:
             counts, key, count = (
                 (self.statuses, match[1], match[2]) if match[2] is not None else (self.errors, match[3], match[1])
             )
-            one = number(count)
-            if one is None or (match[2] is None and self._section != "Error distribution:"):
+            requests = number(count)
+            if requests is None or (match[2] is None and self._section != "Error distribution:"):
                 return False
-            counts[key] = counts.get(key, 0) + int(one)
+            counts[key] = counts.get(key, 0) + int(requests)
         else:
             return False
         return True

@@ -63,7 +63,7 @@ class _Run:
 
 def _recognises(head: bytes) -> bool:
     text = head_text(head)
-    return any(each.search(text) for each in (_CLIENT, _SERVER)) or _TABLE.fullmatch(text.partition("\n")[0]) is not None
+    return any(pattern.search(text) for pattern in (_CLIENT, _SERVER)) or _TABLE.fullmatch(text.partition("\n")[0]) is not None
 
 
 def _read(source: Source, options: Document) -> Sequence[Measurement]:
@@ -72,7 +72,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
         return [_measurement(_of_table(lines), [])]
     if any(_SERVER.match(line) for line in lines):
         raise FormatError(
-            "is of a server of iperf 2, which does not say which connections were one test; import the client's output"
+            "is from a server of iperf 2, which does not say which connections were one test; import the client's output"
         )
     runs: list[_Run] = []
     for number, line in enumerate(lines, start=1):
@@ -104,7 +104,7 @@ def _of_table(lines: Sequence[str]) -> _Run:
         if not line.strip():
             continue
         if _TABLE.fullmatch(line) is None:
-            raise FormatError(f"is no row of iperf 2's table: {line.strip()[:SHOWN]!r}", number)
+            raise FormatError(f"is not a row of iperf 2's table: {line.strip()[:SHOWN]!r}", number)
         cells = line.split(",")
         start, _, end = cells[6].partition("-")
         seconds = [real(text) for text in (start, end)]
@@ -132,7 +132,7 @@ def _over_whole_run(run: _Run) -> list[_Row]:
     for row in rows:
         if row.start_s == 0 and (row.stream not in last or row.end_s >= last[row.stream].end_s):
             last[row.stream] = row
-    ends = {row.stream: max(each.end_s for each in rows if each.stream == row.stream) for row in rows}
+    ends = {row.stream: max(other.end_s for other in rows if other.stream == row.stream) for row in rows}
     return [row for row in last.values() if row.end_s >= ends[row.stream]] if last.keys() == ends.keys() else []
 
 
@@ -145,7 +145,7 @@ def _measurement(run: _Run, diagnostics: Sequence[Diagnostic]) -> Measurement:
     arrived = reported if run.udp else own
     streams = {row.stream for row in run.rows if row.stream != _SUM}
     if not arrived:
-        why = "no report of the server came" if run.udp else "it was cut off before the line of the whole run"
+        why = "the server sent no report" if run.udp else "it was cut off before the line of the whole run"
         diagnostics.append(Diagnostic(f"what arrived is not known: {why}", run.line))
     numbers = dict[str, float | None].fromkeys(_NAMES)
     numbers["goodput"] = sum(row.rate_bit_s for row in arrived) if arrived else None
@@ -162,7 +162,5 @@ def _measurement(run: _Run, diagnostics: Sequence[Diagnostic]) -> Measurement:
 
 
 FORMATS = (
-    Format(
-        "iperf2", "iperf 2's output, of a client: for people, or as CSV (-y C)", METRICS, _recognises, _read, rate="goodput"
-    ),
+    Format("iperf2", "iperf 2's output from a client: text, or CSV (-y C)", METRICS, _recognises, _read, rate="goodput"),
 )

@@ -50,7 +50,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
         window_s = max(1.0, LEAST * (of_json(_params(report).get("interval")) or 0.0) / 1e9)
         pair_summary = summary.summarise(pair, related, window_s)
         values = list(summary.values([pair_summary], ""))
-        values += [replace(each, host="") for each in summary.clock_values(pair_summary)]
+        values += [replace(value, host="") for value in summary.clock_values(pair_summary)]
         tables = {
             "probes": summary.probes_table(pair_summary),
             "delay_windows": summary.windows_table(pair_summary, window_s),
@@ -58,7 +58,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
         }
     except (ValueError, ArithmeticError) as error:
         raise FormatError(f"its stamps cannot be compared: {error}") from error
-    mean_s = next(each.value for each in values if each.metric == "probe_rtt_mean")
+    mean_s = next(value.value for value in values if value.metric == "probe_rtt_mean")
     cautions = [*_steps(related), *_contradictions(object_at(report, "stats"), pair, mean_s)]
     return [Measurement(values, tables, cautions, facts=_facts(report), started_s=float(pair.wall.client_sent[0]) / 1e9)]
 
@@ -78,8 +78,8 @@ def _pair(text: bytes, report: Document) -> Pair:
     except (ValueError, LookupError, OverflowError, TypeError) as error:
         raise FormatError(str(error)) from error
     for stamps in (pair.wall, pair.steady):
-        for each in (stamps.client_sent, stamps.server_received, stamps.server_sent, stamps.client_received):
-            if ((each != MISSING) & (each > _MOST_NS)).any():
+        for times in (stamps.client_sent, stamps.server_received, stamps.server_sent, stamps.client_received):
+            if ((times != MISSING) & (times > _MOST_NS)).any():
                 raise FormatError("a stamp is later than any clock shows")
         if (stamps.client_sent == MISSING).any():
             raise FormatError("a probe has no time of sending")

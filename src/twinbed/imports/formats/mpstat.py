@@ -38,9 +38,9 @@ def _measurement(blocks: Sequence[Json], diagnostics: list[Diagnostic], facts: M
     """Return the means over the blocks, each of an interval, and the table ``mpstat``."""
     rows = list(_rows(blocks, diagnostics))
     of_all = [sample for _, cpu, sample in rows if cpu == _ALL]
-    each: dict[str, list[Sample]] = {}
+    of_cpu: dict[str, list[Sample]] = {}
     for _, cpu, sample in rows:
-        each.setdefault(cpu if cpu == _ALL else f"cpu{cpu}", []).append(sample)
+        of_cpu.setdefault(cpu if cpu == _ALL else f"cpu{cpu}", []).append(sample)
     values = list(shares(of_all))
     for metric, rates in ((RATES["interrupts"], _interrupts(blocks)), (RATES["softirqs"], _softirqs(blocks))):
         values.append(Value(metric.name, fmean(rates) if rates else None, metric.unit))
@@ -50,7 +50,7 @@ def _measurement(blocks: Sequence[Json], diagnostics: list[Diagnostic], facts: M
     }
     for name in ("busy", "idle", "steal"):
         columns[name] = ("float64", [getattr(sample, name) / sample.whole for _, _, sample in rows])
-    return Measurement(values, {"mpstat": table(columns)}, list(cpu_cautions(of_all, each)), diagnostics, dict(facts))
+    return Measurement(values, {"mpstat": table(columns)}, list(cpu_cautions(of_all, of_cpu)), diagnostics, dict(facts))
 
 
 def _rows(blocks: Sequence[Json], diagnostics: list[Diagnostic]) -> Iterator[tuple[int, str, Sample]]:
@@ -69,7 +69,10 @@ def _rows(blocks: Sequence[Json], diagnostics: list[Diagnostic]) -> Iterator[tup
 def _interrupts(blocks: Sequence[Json]) -> list[float]:
     """Return interrupts a second, block by block."""
     rates = [
-        of_json(each.get("intr")) for block in blocks for each in objects_at(block, "sum-interrupts") if each.get("cpu") == _ALL
+        of_json(total.get("intr"))
+        for block in blocks
+        for total in objects_at(block, "sum-interrupts")
+        if total.get("cpu") == _ALL
     ]
     return [rate for rate in rates if rate is not None and rate >= 0]
 
@@ -78,7 +81,7 @@ def _softirqs(blocks: Sequence[Json]) -> list[float]:
     """Return softirqs a second, block by block, of all CPUs and kinds."""
     sums = []
     for block in blocks:
-        rates = [of_json(each.get("value")) for cpu in objects_at(block, "soft-interrupts") for each in objects_at(cpu, "intr")]
+        rates = [of_json(kind.get("value")) for cpu in objects_at(block, "soft-interrupts") for kind in objects_at(cpu, "intr")]
         present = [rate for rate in rates if rate is not None and rate >= 0]
         if rates and len(present) == len(rates):
             sums.append(sum(present))
@@ -162,7 +165,7 @@ def _add(
     except ValueError:
         whole = False
     if not whole:
-        diagnostics.append(Diagnostic("is no line of a CPU", number))
+        diagnostics.append(Diagnostic("is not a line about a CPU", number))
         return
     if row["CPU"] in blocks[-1]:
         blocks.append({})
@@ -170,6 +173,6 @@ def _add(
 
 
 FORMATS = (
-    Format("mpstat-json", "CPU time and interrupts over time, of mpstat -o JSON", METRICS, _recognises_json, _read_json),
+    Format("mpstat-json", "CPU time and interrupts over time, from mpstat -o JSON", METRICS, _recognises_json, _read_json),
     Format("mpstat-text", "CPU time over time, as mpstat prints it", METRICS, _HEADING.search, _read_text),
 )

@@ -107,7 +107,7 @@ def _line(test: Test, number: int, line: str, labels: list[str]) -> list[str]:
         if None in row:
             test.diagnostics.append(unread(line, number))
         else:
-            test.rows.append((number, [each for each in row if each is not None]))
+            test.rows.append((number, [value for value in row if value is not None]))
     else:
         test.heading += f"{line}\n"
     return []
@@ -204,7 +204,7 @@ def _measurement(test: Test) -> Measurement | None:
         numbers = _of_stream(test)
     if not any(number is not None for number in numbers.values()):
         return None
-    of_test = list(values({name: one for name, one in numbers.items() if not name.startswith("cpu_")}, METRICS))
+    of_test = list(values({name: number for name, number in numbers.items() if not name.startswith("cpu_")}, METRICS))
     for host in ("client", "server"):
         share = numbers.get(f"cpu_{host}")
         if share is not None and share >= 0:
@@ -226,7 +226,7 @@ def _of_selected(test: Test) -> Numbers:
         text = test.selected.get(key)
         value = None if text is None else real(text.strip())
         if text is not None and value is None:
-            test.diagnostics.append(Diagnostic(f"{key} is no number: {text[:40]}", test.line))
+            test.diagnostics.append(Diagnostic(f"{key} is not a number: {text[:40]}", test.line))
         # netperf prints -1 for unknown.
         return None if value is None or factor is None or value < 0 else value * factor
 
@@ -249,7 +249,7 @@ def _of_selected(test: Test) -> Numbers:
         numbers[f"total_time_{name}"] = number(key, 1e-6)
     numbers |= {"time_taken": number("ELAPSED_TIME"), "cpu_client": number("LOCAL_CPU_UTIL")}
     numbers["cpu_server"] = number("REMOTE_CPU_UTIL")
-    return {name: each for name, each in numbers.items() if each is not None or name in ("goodput", "requests_per_second")}
+    return {name: value for name, value in numbers.items() if value is not None or name in ("goodput", "requests_per_second")}
 
 
 def _receives(test: Test) -> bool:
@@ -317,10 +317,10 @@ def _miscounted(
 
 def _contradictions(test: Test, numbers: Numbers) -> Iterator[Caution]:
     rate = numbers.get("goodput") or numbers.get("requests_per_second")
-    seconds = sum(each[1] for each in test.interims)
+    seconds = sum(interim[1] for interim in test.interims)
     if rate is None or seconds <= 0 or seconds < 0.9 * (numbers.get("time_taken") or 0):
         return
-    mean = sum(each[1] * each[2] for each in test.interims) / seconds
+    mean = sum(interim[1] * interim[2] for interim in test.interims) / seconds
     if abs(mean - rate) > _APART * rate:
         yield Caution(Kind.CONTRADICTED, f"rate: {mean:.6g} by the interim results, {rate:.6g} by the summary")
 

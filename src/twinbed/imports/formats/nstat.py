@@ -56,7 +56,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
     diagnostics: list[Diagnostic] = []
     dumps = _of_json(text, diagnostics) if text.lstrip().startswith("{") else _of_text(text, diagnostics)
     if not any(dumps):
-        raise FormatError("has no counter of nstat")
+        raise FormatError("has no counter from nstat")
     if not text.lstrip().startswith("{") and not _HEADING.search(text):
         whole = dumps  # what grep left out is not 0
     else:
@@ -107,18 +107,18 @@ def _of_json(text: str, diagnostics: list[Diagnostic]) -> list[dict[str, int]]:
 
 def _take(dump: dict[str, int], name: str, value: int | None, diagnostics: list[Diagnostic], line: int | None) -> None:
     if value is None or not _NAME.fullmatch(name) or name in dump:
-        diagnostics.append(Diagnostic(f"is no counter that can be read: {name[:80]!r}", line))
+        diagnostics.append(Diagnostic(f"is not a readable counter: {name[:80]!r}", line))
     else:
         dump[name] = value
 
 
 def _with_zeros(dump: Mapping[str, int], dumps: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Return the counters with the zeros that nstat has left out."""
-    leaves_out = all(value for each in dumps for value in each.values())
+    leaves_out = all(value for other in dumps for value in other.values())
     is_whole = any(name.startswith(_LAST_GROUPS) for name in dump)
     if not leaves_out or not is_whole:
         return dict(dump)
-    names = {*_OF.values(), *(name for each in dumps for name in each)}
+    names = {*_OF.values(), *(name for other in dumps for name in other)}
     return {**dict.fromkeys(sorted(names), 0), **dump}
 
 
@@ -132,4 +132,4 @@ def _measurement(deltas: Mapping[str, CounterDelta], diagnostics: Sequence[Diagn
     return Measurement(values, {"counters": counter_table("nstat", deltas)}, (), diagnostics)
 
 
-FORMATS = (Format("nstat", "TCP's counters, of nstat", _METRICS, _recognises, _read),)
+FORMATS = (Format("nstat", "TCP counters, from nstat", _METRICS, _recognises, _read),)

@@ -88,7 +88,7 @@ def _sessions(lines: Sequence[str], diagnostics: list[Diagnostic]) -> list[_Sess
             _record(sessions[-1], words)
         elif sessions and line:
             _line(sessions[-1], number, line, diagnostics)
-    return [each for each in sessions if each.counts or each.packets]
+    return [session for session in sessions if session.counts or session.packets]
 
 
 def _words(line: str) -> Sequence[str] | None:

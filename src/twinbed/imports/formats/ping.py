@@ -284,9 +284,9 @@ def _contradicted(what: str, lines: object, printed: object) -> Caution:
 def _reordered(sequence: Sequence[int]) -> int:
     """Count the answers that came after one to a later probe."""
     latest, count = -1, 0
-    for each in sequence:
-        count += each < latest
-        latest = max(latest, each)
+    for number in sequence:
+        count += number < latest
+        latest = max(latest, number)
     return count
 
 

@@ -46,7 +46,7 @@ class _Block:
         text = self.fields.get(name)
         value = None if text is None else read(text)
         if text is not None and value is None:
-            self.diagnostics.append(Diagnostic(f"{name} is no {kind}: {text[:40]}", self.lines[name]))
+            self.diagnostics.append(Diagnostic(f"{name} is not a {kind}: {text[:40]}", self.lines[name]))
         return value
 
 
@@ -88,7 +88,7 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
 def _bucket(block: _Block, number: int, line: str) -> None:
     match = _BUCKET.fullmatch(line.rstrip())
     if match is None:
-        block.diagnostics.append(unread(line, number, "is no bucket"))
+        block.diagnostics.append(unread(line, number, "is not a bucket"))
         return
     block.buckets[int(match[1])] = block.buckets.get(int(match[1]), 0) + int(match[2])
 

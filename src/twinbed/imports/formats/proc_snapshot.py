@@ -59,7 +59,7 @@ _LINES: dict[str, re.Pattern[str]] = {
     "/proc/loadavg": _STARTS["/proc/loadavg"],
     "/proc/interrupts": re.compile(r"\s*(?:\d+|[A-Z][A-Z0-9]{1,4}):\s|\s+CPU\d"),
     "/proc/softirqs": re.compile(r"\s*[A-Z_]+:\s|\s+CPU\d"),
-    **{f"/proc/pressure/{each}": re.compile(r"(?:some|full) avg10=") for each in ("cpu", "io", "memory")},
+    **{f"/proc/pressure/{resource}": re.compile(r"(?:some|full) avg10=") for resource in ("cpu", "io", "memory")},
 }
 """Source -> the beginning of each of its lines."""
 _BETWEEN = re.compile(
@@ -184,8 +184,8 @@ def _keep(texts: Sequence[Section], nics: Json) -> list[Diagnostic]:
     lacking: dict[str, Diagnostic] = {}
     for section in texts:
         if section.source == _DEVICES:
-            there = {line.partition(":")[0].strip() for line in section.lines}
-            lacking |= {nic: Diagnostic(f"has no NIC {nic}", section.line) for nic in nics if nic not in there}
+            present = {line.partition(":")[0].strip() for line in section.lines}
+            lacking |= {nic: Diagnostic(f"has no NIC {nic}", section.line) for nic in nics if nic not in present}
             section.lines = [line for line in section.lines if "|" in line or line.partition(":")[0].strip() in nics]
     return list(lacking.values())
 

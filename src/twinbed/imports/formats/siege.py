@@ -144,7 +144,7 @@ def _numbers(
     yield "document_transferred_bytes", data * MEBIBYTE if documents and data is not None else None
     yield "concurrency", figures.get("concurrency") if timed else None
     yield "failed_requests", figures.get("failed transactions")
-    yield "non_2xx", sum(not 200 <= each < 300 for each in statuses) if statuses and len(statuses) == done else None
+    yield "non_2xx", sum(not 200 <= status < 300 for status in statuses) if statuses and len(statuses) == done else None
     for moment, label in (("min", "shortest transaction"), ("mean", "response time"), ("max", "longest transaction")):
         yield f"total_time_{moment}", figures.get(label) if done else None
 
@@ -184,14 +184,14 @@ def _recognises_log(head: bytes) -> bool:
 
 def _read_log(source: Source, options: Document) -> Sequence[Measurement]:
     lines, diagnostics = whole_lines(source.text())
-    cut = {each.line for each in diagnostics}
+    cut = {diagnostic.line for diagnostic in diagnostics}
     measurements: list[Measurement] = []
     for index, line in enumerate(source.text().split("\n") if cut else lines, start=1):
         if not line.strip() or _HEAD.fullmatch(line) or _MARK.fullmatch(line.strip()):
             continue
         figures = _row(line)
         if figures is None:
-            diagnostics.append(unread(line, index, "is no row of siege's log"))
+            diagnostics.append(unread(line, index, "is not a row of siege's log"))
             continue
         # A last row without its line end may have lost digits of its last number, and of no other.
         measurements.append(_row_measurement(figures | ({"failed": None} if index in cut else {})))
@@ -240,7 +240,7 @@ FORMATS = (
     ),
     Format(
         "siege-log",
-        "the table of runs that siege -l keeps, a row a measurement",
+        "the table of runs that siege -l keeps, one row per measurement",
         METRICS,
         _recognises_log,
         _read_log,

@@ -33,7 +33,7 @@ METRICS = (
     *COUNTS,
     *chosen(IPERF3, ["send_rate", "time_taken"]),
     Metric("sent_messages", "1", Layer.APPLICATION, "messages that were handed to the kernel", extensive=True),
-    Metric("messages_per_second", "1/s", Layer.APPLICATION, "messages handed to the kernel in a second"),
+    Metric("messages_per_second", "1/s", Layer.APPLICATION, "messages handed to the kernel per second"),
 )
 _START = re.compile(rb"^sockperf: (?:\x1b\[[0-9;]*m)?(?:== version #|\[Total Run\]|Total of \d+ messages)", re.MULTILINE)
 _VERSION = re.compile(r"sockperf: == version #(\S+)")
@@ -117,7 +117,7 @@ def _valid(test: _Test, number: int, match: re.Match[str]) -> None:
     if test.servers:
         test.servers[-1].numbers |= numbers
     else:
-        test.diagnostics.append(Diagnostic("has a valid duration of no server", number))
+        test.diagnostics.append(Diagnostic("has a line of valid duration without a server", number))
 
 
 def _number(test: _Test, number: int, text: str, factor: float = 1.0) -> float | None:

@@ -31,7 +31,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
     values = [value("alerts", sum(log.alerts.values()))]
     if log.connections:
         values.append(value("flow_records", len(log.connections)))
-    diagnostics = [Diagnostic(each.text, each.line) for each in log.unread]
+    diagnostics = [Diagnostic(entry.text, entry.line) for entry in log.unread]
     diagnostics += [
         Diagnostic(f"{count} events of the kind {kind} are not read", harmless=True)
         for kind, count in log.events.items()

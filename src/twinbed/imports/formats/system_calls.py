@@ -194,9 +194,9 @@ def _recognises_summary(head: bytes) -> bool:
 
 def _read_summary(source: Source, options: Document) -> Sequence[Measurement]:
     summaries = list(_summaries(source.text()))
-    if not any(each.rows for each in summaries):
+    if not any(summary.rows for summary in summaries):
         raise FormatError("has no summary of strace -c")
-    return [_measurement(each) for each in summaries if each.rows]
+    return [_measurement(summary) for summary in summaries if summary.rows]
 
 
 def _is_head(line: str) -> bool:
@@ -229,7 +229,7 @@ def _take(summary: _Summary, line: str, number: int) -> None:
     errors = count(given.get("errors", "0"))
     name = given.get("syscall", "")
     if len(words) != len(columns) or calls is None or errors is None or not _CALL.fullmatch(name):
-        summary.diagnostics.append(unread(line, number, "is no row of a summary"))
+        summary.diagnostics.append(unread(line, number, "is not a row of a summary"))
         summary.unread = True
     elif name == "total":
         summary.total = (calls, errors)

@@ -43,7 +43,9 @@ _NO_SETTING = re.compile(r" ?\b(?:refcnt \d+(?: bands \d+)?|direct_packets_stat 
 _GIVEN_BY_KERNEL = re.compile(r"0|[89a-e][0-9a-f]{3}|f[0-9a-e][0-9a-f]{2}")
 """Handles that the kernel chose: 0 or, counted up, 8001 and so on; ffff is the ingress."""
 _DEFAULT = "noqueue"
-_OF_ONE_DEVICE = "does not print the device, so its outputs may be of several devices; set before_and_after if they are of one"
+_OF_ONE_DEVICE = (
+    "does not print the device, so its outputs may be from several devices; set before_and_after if they are from one"
+)
 
 
 def _metric(name: str, unit: str, description: str) -> Metric:
@@ -89,22 +91,30 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
     if not disciplines:
         raise FormatError("has no queueing discipline that can be read")
     before_and_after = options.get("before_and_after") is True
-    outputs = _outputs([each for each in disciplines if each.what == "qdisc"])
-    classes = _outputs([each for each in disciplines if each.what == "class"])
+    outputs = _outputs([discipline for discipline in disciplines if discipline.what == "qdisc"])
+    classes = _outputs([discipline for discipline in disciplines if discipline.what == "class"])
     facts: dict[str, str] = {}
     deltas: dict[str, CounterDelta] = {}
     values: list[Value] = []
     for several in (outputs, classes):
-        if len(several) > 1 and not before_and_after and not all(each.device for output in several for each in output):
+        if (
+            len(several) > 1
+            and not before_and_after
+            and not all(discipline.device for output in several for discipline in output)
+        ):
             diagnostics.append(Diagnostic(_OF_ONE_DEVICE))
             continue
-        facts |= {f"{each.what}.{each.name}": each.settings for each in (several or [[]])[-1] if each.settings}
+        facts |= {
+            f"{discipline.what}.{discipline.name}": discipline.settings
+            for discipline in (several or [[]])[-1]
+            if discipline.settings
+        }
         remade = _remade(several)
-        diagnostics += [Diagnostic(f"{name} was made again between the outputs, and counts from 0 since") for name in remade]
+        diagnostics += [Diagnostic(f"{name} was replaced between the outputs, and counted from 0 again") for name in remade]
         of_these = counter_deltas([dict(_keys(output, remade)) for output in several])
         deltas |= of_these
         if len(several) > 1 and several is outputs:
-            roots = [_key(each, remade) for each in outputs[-1] + outputs[0] if each.place == "root"]
+            roots = [_key(discipline, remade) for discipline in outputs[-1] + outputs[0] if discipline.place == "root"]
             for name, metric in _METRICS.items():
                 values.append(summed(of_these, metric, dict.fromkeys(f"{root}.{name}" for root in roots)))
     return [Measurement(values, {"counters": counter_table("tc -s", deltas)}, (), [*diagnostics, *resets(deltas)], facts)]
@@ -113,29 +123,29 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
 def _remade(outputs: Sequence[Sequence[_Discipline]]) -> list[str]:
     """Return the names of disciplines that another has replaced."""
     handles: dict[str, set[str]] = {}
-    for each in (each for output in outputs for each in output):
-        handles.setdefault(each.name, set()).add(each.handle)
+    for discipline in (discipline for output in outputs for discipline in output):
+        handles.setdefault(discipline.name, set()).add(discipline.handle)
     return [name for name, own in handles.items() if len(own) > 1]
 
 
-def _key(each: _Discipline, remade: Collection[str]) -> str:
+def _key(discipline: _Discipline, remade: Collection[str]) -> str:
     """Return the key of a discipline, as the instrument ``counters`` writes it: ``tc:eth0.root``."""
-    what = "" if each.what == "qdisc" else f"{each.what}."
-    return f"tc:{what}{each.name}" + (f"({each.handle})" if each.name in remade else "")
+    what = "" if discipline.what == "qdisc" else f"{discipline.what}."
+    return f"tc:{what}{discipline.name}" + (f"({discipline.handle})" if discipline.name in remade else "")
 
 
 def _keys(output: Sequence[_Discipline], remade: Collection[str]) -> Iterator[tuple[str, int]]:
-    for each in output:
-        yield from ((f"{_key(each, remade)}.{name}", value) for name, value in each.counts.items())
+    for discipline in output:
+        yield from ((f"{_key(discipline, remade)}.{name}", value) for name, value in discipline.counts.items())
 
 
 def _outputs(disciplines: Sequence[_Discipline]) -> list[list[_Discipline]]:
     """Split disciplines into outputs: one that is there already begins the next."""
     outputs: list[list[_Discipline]] = []
-    for each in disciplines:
-        if not outputs or any(each.name == other.name for other in outputs[-1]):
+    for discipline in disciplines:
+        if not outputs or any(discipline.name == other.name for other in outputs[-1]):
             outputs.append([])
-        outputs[-1].append(each)
+        outputs[-1].append(discipline)
     return outputs
 
 
@@ -145,7 +155,7 @@ def _of_text(text: str, diagnostics: list[Diagnostic]) -> Iterator[_Discipline]:
         if line.startswith(("qdisc ", "class ", "filter ")):
             named = _ONE.fullmatch(line.rstrip())
             if named is None and not line.startswith("filter "):
-                diagnostics.append(unread(line, number, "is no queueing discipline that can be read"))
+                diagnostics.append(unread(line, number, "is not a readable queueing discipline"))
         elif line.lstrip().startswith("Sent ") and named is not None:
             sent = _SENT.fullmatch(line)
             if sent is None:
@@ -186,8 +196,8 @@ def _of_json(text: str, diagnostics: list[Diagnostic]) -> list[_Discipline]:
     disciplines: list[_Discipline] = []
     end = 0
     for document, end in documents(text):
-        for each in document if isinstance(document, list) else []:
-            discipline = _discipline(each)
+        for element in document if isinstance(document, list) else []:
+            discipline = _discipline(element)
             if discipline is None:
                 diagnostics.append(Diagnostic("has a queueing discipline that cannot be read", line_of(text, end)))
             else:
@@ -197,19 +207,19 @@ def _of_json(text: str, diagnostics: list[Diagnostic]) -> list[_Discipline]:
     return disciplines
 
 
-def _discipline(each: Json) -> _Discipline | None:
-    if not isinstance(each, dict):
+def _discipline(element: Json) -> _Discipline | None:
+    if not isinstance(element, dict):
         return None
-    kind, handle, device = each.get("kind"), each.get("handle"), each.get("dev", "")
-    parent = None if each.get("root") is True else each.get("parent")
-    numbers = {name: each.get(key) for name, key in _JSON_COUNTS.items()}
+    kind, handle, device = element.get("kind"), element.get("handle"), element.get("dev", "")
+    parent = None if element.get("root") is True else element.get("parent")
+    numbers = {name: element.get(key) for name, key in _JSON_COUNTS.items()}
     counts = {name: count(str(number)) for name, number in numbers.items() if not isinstance(number, bool)}
     known = {name: number for name, number in counts.items() if number is not None}
     if not all(isinstance(text, str) for text in (kind, handle, device)) or len(known) < len(_COUNTS):
         return None
-    if not isinstance(parent, str) and each.get("root") is not True:
+    if not isinstance(parent, str) and element.get("root") is not True:
         return None
-    settings = each.get("options")
+    settings = element.get("options")
     given = settings.items() if isinstance(settings, dict) else ()
     text = " ".join(f"{name} {value}" for name, value in given if name != "direct_packets_stat")
     own = f"{kind} {handle}"
@@ -217,5 +227,5 @@ def _discipline(each: Json) -> _Discipline | None:
 
 
 FORMATS = (
-    Format("tc-s", "queueing disciplines and their drops, of tc -s qdisc", tuple(_METRICS.values()), _recognises, _read),
+    Format("tc-s", "queueing disciplines and their drops, from tc -s qdisc", tuple(_METRICS.values()), _recognises, _read),
 )

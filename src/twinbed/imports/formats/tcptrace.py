@@ -180,7 +180,7 @@ def _other(name: str, rows: Sequence[Row], ending: str, span_s: float | None) ->
     if name == "mean_segment_bytes":
         return _ratio(total(_column(rows, f"actual_data_bytes{ending}")), total(_column(rows, f"actual_data_pkts{ending}")))
     if name == "max_segment_bytes":
-        return max((each for each in _column(rows, f"max_segm_size{ending}") if each is not None), default=None)
+        return max((size for size in _column(rows, f"max_segm_size{ending}") if size is not None), default=None)
     if name == "rtt":
         mean = _mean(_column(rows, f"rtt_avg{ending}"), _column(rows, f"rtt_samples{ending}"))
         return None if mean is None or mean < _LAST_PLACE_S else mean
@@ -213,7 +213,7 @@ def _read_csv(source: Source, options: Document) -> Sequence[Measurement]:
     if not rows:
         raise FormatError("has no connection")
     begun, ended = ([row.get(f"{which}_packet_ns") for row in rows] for which in ("first", "last"))
-    first, last = ([each for each in moments if isinstance(each, int)] for moments in (begun, ended))
+    first, last = ([moment for moment in moments if isinstance(moment, int)] for moments in (begun, ended))
     span_s = (max(last) - min(first)) / 1e9 if len(first) == len(last) == len(rows) else None
     started = min(first) / 1e9 if first else None
     return [_measurement(rows, span_s, diagnostics, started)]
@@ -311,11 +311,11 @@ def _line(report: _Report, number: int, line: str) -> None:
         report.ends = 0
     elif not report.rows:
         return
-    elif about := _ABOUT.fullmatch(line.rstrip()):
+    elif described := _ABOUT.fullmatch(line.rstrip()):
         try:
-            _about(report, about[1], about[2])
+            _about(report, described[1], described[2])
         except ValueError:
-            report.diagnostics.append(Diagnostic(f"{about[1]} cannot be read: {about[2][:60]}", number))
+            report.diagnostics.append(Diagnostic(f"{described[1]} cannot be read: {described[2][:60]}", number))
     elif both := _BOTH.fullmatch(line):
         _statistic(report, number, both)
     elif line.startswith("     "):

@@ -37,7 +37,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
     for line, row in _rows(text, diagnostics):
         value, reason = _value(row, units)
         if value is None or (value.metric, value.host, value.direction) in values:
-            diagnostics.append(Diagnostic(reason or f"{row[2]} is there twice", line))
+            diagnostics.append(Diagnostic(reason or f"{row[2]} occurs twice", line))
             continue
         values[value.metric, value.host, value.direction] = value
         if (at := real(row[5])) is not None:
@@ -72,12 +72,12 @@ def _value(row: Sequence[str], units: Mapping[str, str]) -> tuple[Value | None, 
     if units.get(metric) != unit:
         return None, f"the manifest declares no {metric[:80]!r} in {unit[:40]!r}"
     if direction not in DIRECTIONS or not host.isprintable() or len(host) > _MOST_TEXT:
-        return None, f"{direction[:80]!r} of {host[:80]!r} is no direction of a host"
+        return None, f"{direction[:80]!r} of {host[:80]!r} is not a direction of a host"
     number = real(text)
     if number is None and text:
-        return None, f"{metric}: {text[:40]!r} is no number"
+        return None, f"{metric}: {text[:40]!r} is not a number"
     return Value(metric, number, unit, host, direction), ""
 
 
-twinbed_metrics = Format("twinbed-metrics", "a run's metrics, of twinbed export", (), _recognises, _read)
+twinbed_metrics = Format("twinbed-metrics", "a run's metrics, from twinbed export", (), _recognises, _read)
 FORMATS = (twinbed_metrics,)

@@ -1,6 +1,6 @@
 """Format ``vmstat``: what ``vmstat INTERVAL`` prints, also wide (``-w``), with times (``-t``), and of inactive memory (``-a``).
 
-Gives shares of CPU time, interrupts and context switches a second: means of the samples, which are equally long.  The first
+Gives shares of CPU time, interrupts and context switches per second: means of the samples, which are equally long.  The first
 line is about the time since boot, so it is no sample (with ``-y`` a sample gets lost).  The table ``vmstat`` has every sample
 as it is printed (time_s, r, b, swpd and so on).
 
@@ -85,7 +85,7 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
         elif columns and not is_other and line.strip() and not _GROUPS.match(line):
             row = _row(line.split()[before:], columns, zone)
             if row is None:
-                diagnostics.append(unread(line, number, "is no sample of vmstat"))
+                diagnostics.append(unread(line, number, "is not a sample of vmstat"))
             rows.append(None if is_first else row)
             is_first = False
             since += 1
@@ -130,7 +130,7 @@ def _measurement(rows: Sequence[_Row], columns: Sequence[str], diagnostics: Sequ
 FORMATS = (
     Format(
         "vmstat",
-        "CPU, interrupts and context switches over time, of vmstat",
+        "CPU, interrupts and context switches over time, from vmstat",
         (CPU_BUSY, CPU_IDLE, CPU_STEAL, *_RATES.values()),
         _recognises,
         _read,

@@ -139,7 +139,7 @@ def _scheduled_measurement(first: int, lines: Sequence[str], cut: Sequence[Diagn
     plain, sections = _apart(lines)
     read = read_report(first, plain, cut)
     numbers, report = read.numbers, read.report
-    numbers = {name: one for name, one in numbers.items() if not name.startswith("total_time_")}
+    numbers = {name: value for name, value in numbers.items() if not name.startswith("total_time_")}
     # At a fixed rate it is no time of a request.
     numbers["time_per_request"] = None
     if not report["requests"]:
@@ -155,11 +155,11 @@ def _scheduled_measurement(first: int, lines: Sequence[str], cut: Sequence[Diagn
     names = {metric.name for metric in WRK2_METRICS}
     for recorded, section in sections:
         stem = "scheduled_time_" if recorded else "total_time_"
-        times = {name: one for name, one in _times(stem, section) if one is not None}
+        times = {name: value for name, value in _times(stem, section) if value is not None}
         longest = times.pop(f"{stem}p100", None)
         if longest is not None and numbers.get(f"{stem}max") is None:
             times = {f"{stem}max": longest, **times}
-        numbers |= {name: one for name, one in times.items() if name in names}
+        numbers |= {name: value for name, value in times.items() if name in names}
         rows += _spectrum(recorded, section)
     return Measurement(
         values=list(values(numbers, WRK2_METRICS)),

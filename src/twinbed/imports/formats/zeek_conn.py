@@ -127,7 +127,7 @@ def _read_json(source: Source, options: Document) -> Sequence[Measurement]:
             diagnostics.append(Diagnostic(error.reason, number))
             continue
         if not isinstance(fields, dict) or "id.orig_h" not in fields:
-            diagnostics.append(Diagnostic("is no connection", number))
+            diagnostics.append(Diagnostic("is not a connection", number))
             continue
         known = [(name, fields[name]) for name in (*_TIMES, *COLUMNS) if name in fields]
         rows.append(_row(known, number, diagnostics, _json_time, _json_cell))
@@ -224,11 +224,11 @@ def _cautions(rows: Sequence[Row]) -> Iterator[Caution]:
 def _table(rows: Sequence[Row]) -> pa.Table:
     kinds = {"start_s": "float64", "start_ns": "int64", "duration_s": "float64", "duration_ns": "int64"}
     kinds |= {column: {"port": "uint16", "count": "int64"}.get(kind, kind) for column, kind in COLUMNS.values()}
-    there = {name for row in rows for name in row}
-    return table({name: (kind, [row.get(name) for row in rows]) for name, kind in kinds.items() if name in there})
+    present = {name for row in rows for name in row}
+    return table({name: (kind, [row.get(name) for row in rows]) for name, kind in kinds.items() if name in present})
 
 
 FORMATS = (
     Format("zeek-conn-tsv", "Zeek's conn.log, tab-separated", METRICS, _recognises_tsv, _read_tsv),
-    Format("zeek-conn-json", "Zeek's conn.log, an object a line", METRICS, _START_JSON.search, _read_json),
+    Format("zeek-conn-json", "Zeek's conn.log, one JSON object per line", METRICS, _START_JSON.search, _read_json),
 )

@@ -24,7 +24,7 @@ from twinbed.model.json import Document
 
 MESSAGES = Metric("messages_received", "1", Layer.APPLICATION, "messages that the receiver waited for", extensive=True)
 RATE = Metric(
-    "messages_received_per_second", "1/s", Layer.APPLICATION, "messages that the receiver got in a second", headline=True
+    "messages_received_per_second", "1/s", Layer.APPLICATION, "messages that the receiver got per second", headline=True
 )
 METRICS = (
     *chosen(ROUND_TRIP, ["probe_rtt_mean"]),
@@ -69,7 +69,9 @@ def _read(source: Source, options: Document) -> Sequence[Measurement]:
     tests = [_Test()]
     for number, line in enumerate(source.text().split("\n"), start=1):
         text = line.strip()
-        name, match = next(((name, found) for name, each in _LINES.items() if (found := each.fullmatch(text))), ("", None))
+        name, match = next(
+            ((name, matched) for name, pattern in _LINES.items() if (matched := pattern.fullmatch(text))), ("", None)
+        )
         if match is not None:
             if name in tests[-1].numbers or (tests[-1].done and name in ("size", "round_trips", "messages")):
                 tests.append(_Test())

@@ -46,7 +46,7 @@ def fences(text: str) -> Iterator[Fence]:
         closes = line is None or (inside is not None and _closes(line, mark))
         if inside is not None and closes:
             under = "/".join(headings[level] for level in sorted(headings))
-            if any(each.strip() for each in inside):
+            if any(line.strip() for line in inside):
                 counts[under] += 1
                 yield Fence(f"{under}/{counts[under]}".lstrip("/"), "\n".join([*inside, ""]))
             if counts.total() >= MOST_FENCES:
@@ -77,19 +77,19 @@ def _take(headings: dict[int, str], line: str, before: str) -> None:
         level, title = (1 if underline[1][0] == "=" else 2), before
     else:
         return
-    for lower in [each for each in headings if each >= level]:
+    for lower in [other for other in headings if other >= level]:
         del headings[lower]
-    plain = "".join(each if each.isprintable() else " " for each in _EMPHASIS.sub("", title))
+    plain = "".join(character if character.isprintable() else " " for character in _EMPHASIS.sub("", title))
     headings[level] = plain.replace("/", "-").strip().strip(".") or "-"
 
 
 def fences_of(path: str) -> tuple[Fence, ...]:
     """Return the fences of a Markdown file by its path on disk; none where it is too large or cannot be read."""
     try:
-        about = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return ()
-    return _fences_of(path, about.st_mtime_ns, about.st_size)
+    return _fences_of(path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=16)
@@ -104,8 +104,8 @@ def _fences_of(path: str, _mtime_ns: int, size: int) -> tuple[Fence, ...]:
 
 def opened_fence(path: str) -> int:
     """Return a descriptor of a file in memory with a fence's text, as old as its Markdown file. Raises OSError."""
-    file = next((str(each) for each in Path(path).parents if each.is_file()), "")
-    same = [each for each in fences_of(file) if is_markdown(file) and path == f"{file}/{each.path}"]
+    file = next((str(parent) for parent in Path(path).parents if parent.is_file()), "")
+    same = [fence for fence in fences_of(file) if is_markdown(file) and path == f"{file}/{fence.path}"]
     if not same:
         raise FileNotFoundError(2, "No such file or directory", path)
     descriptor = os.memfd_create("fence", os.MFD_CLOEXEC)

@@ -16,8 +16,8 @@ from twinbed.imports.layout.pattern import compile_pattern, compile_regex
 from twinbed.imports.layout.run_key import Assigner, FileKey, FirstOf, ImportRefused, NotAssigned, snapshot_of
 from twinbed.imports.text.column_mapping import row_keys_of
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
-from twinbed.metrics.own import OwnMetric
 from twinbed.metrics.metric import Scale
+from twinbed.metrics.own import OwnMetric
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
 from twinbed.study.document import Entries, Node, Position, Problem, parse, place_of, plain
@@ -48,7 +48,7 @@ class Files(_Strict):
             raise ImportRefused("each entry of 'files' needs either a pattern or a regex")
         reserved = [name for name in self.levels if name in RESERVED]
         if reserved:
-            raise ImportRefused(f"{reserved[0]} is no factor; write it as a key of the entry, not below 'levels'")
+            raise ImportRefused(f"{reserved[0]} is not a factor; write it as a key of the entry, not below 'levels'")
         fixed = FileKey(
             testbed=self.testbed,
             levels=self.levels,
@@ -80,7 +80,7 @@ class Files(_Strict):
     def _words_have_a_scale(self) -> None:
         """Check that words have a metric of names or order. Raises ImportRefused."""
         words, *named = (self.options.get(key) for key in ("words", "columns", "paths"))
-        places = {place: metric for each in named if isinstance(each, dict) for place, metric in each.items()}
+        places = {place: metric for entry in named if isinstance(entry, dict) for place, metric in entry.items()}
         scales = {metric.name: metric.scale for metric in self.metrics}
         for place in words if isinstance(words, dict) else ():
             metric = places.get(place)
@@ -113,12 +113,12 @@ class Manifest(_Strict):
     reference: str | None = None
 
     def assigner(self) -> Assigner:
-        return FirstOf([each.assigner() for each in self.files])
+        return FirstOf([entry.assigner() for entry in self.files])
 
     @property
     def expressions(self) -> bool:
         """True if it has regular expressions, which need a limit."""
-        return any(each.regex is not None for each in self.files)
+        return any(entry.regex is not None for entry in self.files)
 
 
 def read_yaml(text: str, name: str) -> Manifest:
@@ -132,9 +132,9 @@ def read_yaml(text: str, name: str) -> Manifest:
     if problems or root is None:
         raise _wrong(problems)
     manifest = validated(Manifest, root, name)
-    for index, each in enumerate(manifest.files):
+    for index, entry in enumerate(manifest.files):
         try:
-            each.assigner()
+            entry.assigner()
         except ImportRefused as error:
             place = place_of(root, ["files", index])
             raise ImportRefused(f"{place}: {error.message}", advice=error.advice) from None
@@ -154,7 +154,9 @@ def read_passport(text: str, name: str) -> dict[str, Described]:
             continue
         facts = {fact: plain(value) for fact, value in node.entries.items()}
         bad = [fact for fact, value in facts.items() if not _is_fact(value)]
-        problems += [Problem.at(node.keys[fact], f"{testbed}.{fact}", "is no text, number or mapping of such") for fact in bad]
+        problems += [
+            Problem.at(node.keys[fact], f"{testbed}.{fact}", "is not text, a number or a mapping of these") for fact in bad
+        ]
         described[testbed] = Described(facts=facts)
     if problems:
         raise _wrong(problems)
@@ -163,7 +165,7 @@ def read_passport(text: str, name: str) -> dict[str, Described]:
 
 def _is_fact(value: object) -> bool:
     if isinstance(value, Mapping):
-        return all(_is_fact(each) for each in value.values())
+        return all(_is_fact(member) for member in value.values())
     return isinstance(value, str | int | float | bool)
 
 
@@ -173,17 +175,20 @@ def validated(model: type[Manifest], root: Node, name: str) -> Manifest:
     except ValidationError as error:
         problems = []
         wrong = error.errors()
-        for each in wrong:
-            if any(len(other["loc"]) > len(each["loc"]) and other["loc"][: len(each["loc"])] == each["loc"] for other in wrong):
+        for problem in wrong:
+            if any(
+                len(other["loc"]) > len(problem["loc"]) and other["loc"][: len(problem["loc"])] == problem["loc"]
+                for other in wrong
+            ):
                 continue  # the problem inside it is the reason
-            steps = [step for step in each["loc"] if isinstance(step, str | int)]
+            steps = [step for step in problem["loc"] if isinstance(step, str | int)]
             place = place_of(root, steps) if steps else Position(name, 1, 1)
-            problems.append(Problem.at(place, ".".join(str(step) for step in steps), each["msg"]))
+            problems.append(Problem.at(place, ".".join(str(step) for step in steps), problem["msg"]))
         raise _wrong(problems) from None
 
 
 def _wrong(problems: Iterable[Problem]) -> ImportRefused:
-    return ImportRefused("\n".join(shown_problem(each) for each in problems), advice="docs/import.md describes every key")
+    return ImportRefused("\n".join(shown_problem(problem) for problem in problems), advice="docs/import.md describes every key")
 
 
 def shown_problem(problem: Problem) -> str:
@@ -226,7 +231,7 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
             continue
         cells = {column: cell.strip() for column, cell in zip(columns, row, strict=True)}
         path = cells["path"].removeprefix("./")
-        wrong = unsafe(path) or ("is in it twice" if path in keys else "")
+        wrong = unsafe(path) or ("is listed twice" if path in keys else "")
         wrong = wrong or next((f"has no plain text as {key}" for key, cell in cells.items() if not is_plain(cell)), "")
         own = cells.get("testbed", "") or testbed
         if wrong or not own:
@@ -246,7 +251,7 @@ def read_csv(text: str, name: str, testbed: str = "") -> Listed:
         keys[path] = FileKey(own, levels, replicate, cells.get("host", ""), cells.get("format", ""), snapshot=snapshot)
     if problems:
         more = f"\nand {len(problems) - 20} more" if len(problems) > 20 else ""
-        raise ImportRefused("\n".join(f"{name}: {each}" for each in problems[:20]) + more)
+        raise ImportRefused("\n".join(f"{name}: {problem}" for problem in problems[:20]) + more)
     return Listed(keys)
 
 
@@ -260,7 +265,7 @@ def _check_columns(columns: Sequence[str], name: str, testbed: str) -> None:
             )
     twice = next((column for column in columns if columns.count(column) > 1), None)
     if twice is not None or "" in columns or not all(is_plain(column) for column in columns):
-        raise ImportRefused(f"{name}: {f'the column {shown(twice)!r} is there twice' if twice else 'a column has no name'}")
+        raise ImportRefused(f"{name}: {f'the column {shown(twice)!r} occurs twice' if twice else 'a column has no name'}")
 
 
 def unsafe(path: str) -> str:
@@ -268,5 +273,5 @@ def unsafe(path: str) -> str:
     if not path:
         return "has no path"
     if path.startswith("/") or "\\" in path or "\0" in path:
-        return "is no path below the folder; write it with slashes and without a leading one"
+        return "is not a path below the folder; write it with slashes, without a leading one"
     return "leads out of the folder" if ".." in path.split("/") else ""

@@ -16,7 +16,7 @@ _PARTS = re.compile(r"(\d+)")
 
 def shown(text: str) -> str:
     """Return a text for one line of any terminal: unprintable characters are escaped, bytes outside UTF-8 as ``\\xNN``."""
-    return "".join(each if each.isprintable() else _escaped(each) for each in text)
+    return "".join(character if character.isprintable() else _escaped(character) for character in text)
 
 
 def _escaped(character: str) -> str:
@@ -56,7 +56,7 @@ def level_key(level: Level) -> LevelKey:
 def in_order(levels: Collection[Level]) -> list[Level]:
     """Return the levels of a factor by ``level_key``, each as the size that it is among the others (``1m`` after ``64k``)."""
     known = zip(levels, magnitudes(levels), strict=True)
-    return [level for level, _ in sorted(known, key=lambda each: _level_key(*each))]
+    return [level for level, _ in sorted(known, key=lambda pair: _level_key(*pair))]
 
 
 def _level_key(level: Level, known: tuple[str, float] | None) -> LevelKey:

@@ -60,7 +60,7 @@ class Pattern:
             if text is None:
                 values[name] = None
             elif not is_plain(text):
-                raise NotAssigned(f"{{{name}}} would be '{shown(text)[:60]}', which is no plain text")
+                raise NotAssigned(f"{{{name}}} would be '{shown(text)[:60]}', which is not plain text")
             else:
                 values[name] = self._typed(name, text)
         own = {name: "" if values.get(name) is None else str(values[name]) for name in RESERVED}
@@ -109,7 +109,7 @@ def compile_pattern(text: str, fixed: FileKey | None = None) -> Pattern:
     """Compile a pattern. Raises ImportRefused with what is wrong in it and what would be right."""
     fixed = fixed or FileKey("", {})
     pieces, types = _pieces(text)
-    for (name, _), after in ((one, two) for one, two in pairwise(pieces) if not isinstance(one, str)):
+    for (name, _), after in ((piece, following) for piece, following in pairwise(pieces) if not isinstance(piece, str)):
         if not isinstance(after, str):
             raise ImportRefused(
                 f"--pattern: in {text!r} nothing separates {{{name}}} from {{{after[0]}}}",
@@ -186,7 +186,9 @@ def _check_field(text: str, name: str, kind: str, types: Mapping[str, str]) -> N
         hint = f"; {did_you_mean(near)}" if near else ""
         raise ImportRefused(f"--pattern: {{{name}:{kind}}} has no type {kind!r}{hint}", advice=f"there are {listed(TYPES)}")
     if name != "_" and not _NAME.fullmatch(name):
-        raise ImportRefused(f"--pattern: {name!r} in {text!r} is no name", advice="use letters, digits and underscores, or {_}")
+        raise ImportRefused(
+            f"--pattern: {name!r} in {text!r} is not a valid name", advice="use letters, digits and underscores, or {_}"
+        )
     if name in types:
         raise ImportRefused(f"--pattern: {text!r} has {{{name}}} twice", advice="give one of them another name, or write {_}")
 
@@ -197,7 +199,7 @@ def compile_regex(text: str, fixed: FileKey | None = None) -> Pattern:
     try:
         regex = re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ImportRefused(f"--regex: {shown(text)!r} is no regular expression: {error}") from error
+        raise ImportRefused(f"--regex: {shown(text)!r} is not a regular expression: {error}") from error
     _needs_testbed(text, regex.groupindex, fixed)
     return Pattern(text, regex, 0, {}, fixed)
 
@@ -215,7 +217,7 @@ def _needs_testbed(text: str, names: Mapping[str, object], fixed: FileKey) -> No
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ImportRefused(
             f"{text!r} gives no testbed{hint}",
-            advice="call the testbed's part of the path 'testbed', or give --testbed NAME if all files are of one",
+            advice="call the testbed's part of the path 'testbed', or give --testbed NAME if all files are from one testbed",
         )
 
 

@@ -78,9 +78,9 @@ class FirstOf:
 
     def assign(self, path: str) -> FileKey:
         reasons = []
-        for each in self.members:
+        for member in self.members:
             try:
-                return each.assign(path)
+                return member.assign(path)
             except NotAssigned as error:
                 reasons.append(str(error))
         raise NotAssigned("; ".join(dict.fromkeys(reasons)))

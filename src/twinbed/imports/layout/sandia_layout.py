@@ -98,7 +98,7 @@ class SandiaLayout:
                 facts={name: level for name, level in levels.items() if name not in self.factors},
                 optional=parts[-1] != _MEASURED,
             )
-        raise NotAssigned("is in no folder of the harness, such as kvm-virtio-1-on-1000-1-1-http/1/")
+        raise NotAssigned("is not in a folder of the harness, such as kvm-virtio-1-on-1000-1-1-http/1/")
 
 
 def _levels(name: str) -> tuple[str, dict[str, Level]] | None:

@@ -68,20 +68,20 @@ def walk(folder: Path, most: int = MOST_FILES, without: Collection[Path] = ()) -
                 f"{shown(str(folder))} holds more than {most:,} files and folders",
                 advice="import a part of it, or raise --most-files",
             )
-        if below and {each.name for each in members} >= _RESULTS:
+        if below and {member.name for member in members} >= _RESULTS:
             left.append(Left(below, "holds results of twinbed; add them with `twinbed merge`"))
             continue
-        for each in members:
-            path = f"{below}/{each.name}" if below else each.name
-            if each.path in skipped:
+        for child in members:
+            path = f"{below}/{child.name}" if below else child.name
+            if child.path in skipped:
                 continue
-            if each.name.startswith("."):
+            if child.name.startswith("."):
                 left.append(Left(path, "is hidden"))
-            elif each.is_dir(follow_symlinks=False):
+            elif child.is_dir(follow_symlinks=False):
                 folders.append(path)
             else:
-                _scan(each, path, root, entries, left)
-    return sorted(entries, key=lambda entry: natural(entry.path)), sorted(left, key=lambda each: natural(each.path))
+                _scan(child, path, root, entries, left)
+    return sorted(entries, key=lambda entry: natural(entry.path)), sorted(left, key=lambda file: natural(file.path))
 
 
 def _scan(entry: os.DirEntry[str], path: str, root: str, entries: list[Entry], left: list[Left]) -> None:
@@ -91,13 +91,13 @@ def _scan(entry: os.DirEntry[str], path: str, root: str, entries: list[Entry], l
             if os.path.commonpath([target, root]) != root:
                 left.append(Left(path, "is a link that leads out of the folder"))
                 return
-        about = entry.stat()
+        status = entry.stat()
     except OSError as error:
         left.append(Left(path, f"cannot be read: {error.strerror}"))
         return
-    if stat.S_ISREG(about.st_mode):
-        entries.append(Entry(path, about.st_size, about.st_mtime_ns))
-    elif stat.S_ISDIR(about.st_mode):
+    if stat.S_ISREG(status.st_mode):
+        entries.append(Entry(path, status.st_size, status.st_mtime_ns))
+    elif stat.S_ISDIR(status.st_mode):
         left.append(Left(path, "is a link to a folder"))
     else:
-        left.append(Left(path, "is no regular file"))
+        left.append(Left(path, "is not a regular file"))

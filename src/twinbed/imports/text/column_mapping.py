@@ -1,7 +1,7 @@
 """The options of a manifest for anybody's own tables and documents: which numbers are which metrics, and of which run a row is.
 
 Nothing is guessed.  A number without a named unit is a plain number, and a unit that is not listed here needs a factor.  A row
-without a testbed, or with a level that is no plain text, is of no run, and a diagnostic says so.  In a wide table, whose
+without a testbed, or with a level that is not plain text, is of no run, and a diagnostic says so.  In a wide table, whose
 columns hold one metric for several replicates, testbeds or levels, each such cell is read as a line.
 """
 
@@ -50,7 +50,7 @@ class RowKeys(BaseModel):
         for place, factor in self.levels.items():
             if factor in RESERVED:
                 raise ValueError(
-                    f"levels: {factor} has a meaning of its own and is no factor; give it another name: {place}: name"
+                    f"levels: {factor} has a meaning of its own and cannot be a factor; give it another name: {place}: name"
                 )
             if not place or not factor or not is_plain(factor):
                 raise ValueError(f"levels: {place!r}: {factor!r} cannot be a factor's name")
@@ -71,7 +71,7 @@ class RowKeys(BaseModel):
             return None
         wrong = next((f"{place} {why}" for place in self.key_places() if (why := self._wrong(place, cells))), "")
         if wrong:
-            diagnostics.append(Diagnostic(f"{wrong}, so the row is of no run", line))
+            diagnostics.append(Diagnostic(f"{wrong}, so the row belongs to no run", line))
             return _NOBODY
         replicate = cells.get(self.replicate)
         return RunKey(
@@ -83,17 +83,17 @@ class RowKeys(BaseModel):
     def _wrong(self, place: str, cells: Document) -> str:
         """Return why a cell cannot be a testbed, level or replicate; empty if it can."""
         if place not in cells:
-            return "is not there"
+            return "is missing"
         value = cells[place]
         if isinstance(value, str) and not is_plain(value):
-            return "is no plain text"
+            return "is not plain text"
         if place == self.testbed:
-            return "is empty" if value in (None, "") else "" if isinstance(value, str) else "is no text"
+            return "is empty" if value in (None, "") else "" if isinstance(value, str) else "is not text"
         if value is None or isinstance(value, str):
             return ""
         if isinstance(value, bool) and place != self.replicate:
             return ""
-        return "is no plain text or number" if of_json(value) is None else ""
+        return "is neither plain text nor a number" if of_json(value) is None else ""
 
 
 def _level(value: Json) -> Level:
@@ -249,7 +249,7 @@ def checked(kind: type[Options], options: Document) -> Options:
     try:
         return kind.model_validate(dict(options))
     except ValidationError as error:
-        problems = "; ".join(": ".join((*_place(each["loc"]), _reason(each["msg"]))) for each in error.errors())
+        problems = "; ".join(": ".join((*_place(problem["loc"]), _reason(problem["msg"]))) for problem in error.errors())
         raise FormatError(f"the manifest's options: {problems}") from None
 
 

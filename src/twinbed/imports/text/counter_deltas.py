@@ -51,7 +51,7 @@ def _delta(key: str, values: Sequence[int | None]) -> CounterDelta:
 
 def resets(deltas: Mapping[str, CounterDelta]) -> list[Diagnostic]:
     """Return a diagnostic if counters were reset between two snapshots."""
-    backwards = [key for key, each in deltas.items() if each.note == "went backwards"]
+    backwards = [key for key, delta in deltas.items() if delta.note == "went backwards"]
     more = f" (and {len(backwards) - 1} more)" if len(backwards) > 1 else ""
     return [Diagnostic(f"went backwards: {backwards[0]}{more}")] if backwards else []
 
@@ -65,22 +65,22 @@ def summed(deltas: Mapping[str, CounterDelta], metric: Metric, keys: Iterable[st
 
 def counter_table(source: str, deltas: Mapping[str, CounterDelta]) -> pa.Table:
     """Return rows of the table ``counters``, as the instrument of that name has it: without counters that did not change."""
-    rows = [each for each in deltas.values() if each.difference != 0]
+    rows = [delta for delta in deltas.values() if delta.difference != 0]
     nothing = [None] * len(rows)
     return table(
         {
             "host": ("string", [""] * len(rows)),
             "source": ("string", [source] * len(rows)),
-            "key": ("string", [each.key for each in rows]),
+            "key": ("string", [delta.key for delta in rows]),
             "kind": ("string", ["counter"] * len(rows)),
-            "first": ("float64", [each.first for each in rows]),
-            "last": ("float64", [each.last for each in rows]),
-            "difference": ("float64", [each.difference for each in rows]),
+            "first": ("float64", [delta.first for delta in rows]),
+            "last": ("float64", [delta.last for delta in rows]),
+            "difference": ("float64", [delta.difference for delta in rows]),
             "mean": ("float64", nothing),
             "seconds": ("float64", nothing),
             "first_text": ("string", nothing),
             "last_text": ("string", nothing),
-            "note": ("string", [each.note for each in rows]),
+            "note": ("string", [delta.note for delta in rows]),
         }
     )
 

@@ -18,9 +18,9 @@ def one_line_each(diagnostics: Sequence[Diagnostic]) -> list[str]:
     For instance ``intervals[0] to [19] has no sum`` and ``lines 4 to 9: cannot be read``.
     """
     groups: dict[tuple[str, str, bool], list[Diagnostic]] = {}
-    for each in diagnostics:
-        before, _, after = _parted(each)
-        groups.setdefault((before, after, each.line is None), []).append(each)
+    for diagnostic in diagnostics:
+        before, _, after = _parted(diagnostic)
+        groups.setdefault((before, after, diagnostic.line is None), []).append(diagnostic)
     return [_line(group) for group in groups.values()]
 
 
@@ -38,9 +38,9 @@ def _line(group: Sequence[Diagnostic]) -> str:
         return str(first)
     before, index, after = _parted(first)
     if first.line is not None:
-        return f"lines {_places([each.line or 0 for each in group], '{}')}: {first.text}"
+        return f"lines {_places([diagnostic.line or 0 for diagnostic in group], '{}')}: {first.text}"
     if index is not None:
-        return f"{before}{_places([_parted(each)[1] or 0 for each in group], '[{}]')}{after}"
+        return f"{before}{_places([_parted(diagnostic)[1] or 0 for diagnostic in group], '[{}]')}{after}"
     return f"{first.text} ({len(group)} times)"
 
 

@@ -81,7 +81,7 @@ def scaled(text: str | None, factor: float = 1.0) -> float | None:
 def total(numbers: Iterable[float | None]) -> float | None:
     """Return the sum; None where a number is missing."""
     listed = list(numbers)
-    known = [one for one in listed if one is not None]
+    known = [value for value in listed if value is not None]
     return sum(known) if len(known) == len(listed) else None
 
 
@@ -112,8 +112,8 @@ def values(
 ) -> Iterator[Value]:
     """Yield numbers of these metrics as values. A number that is not finite, such as a product of damaged ones, is missing."""
     units = {metric.name: metric.unit for metric in metrics}
-    for name, one in numbers.items() if isinstance(numbers, Mapping) else numbers:
-        yield Value(name, one if one is not None and math.isfinite(one) else None, units[name], host, direction)
+    for name, value in numbers.items() if isinstance(numbers, Mapping) else numbers:
+        yield Value(name, value if value is not None and math.isfinite(value) else None, units[name], host, direction)
 
 
 def table(columns: Mapping[str, tuple[str, Iterable[object]]]) -> pa.Table:

@@ -37,9 +37,9 @@ def shares(samples: Sequence[Sample]) -> Iterator[Value]:
         yield Value(metric.name, part / whole if whole > 0 else None, metric.unit)
 
 
-def cpu_cautions(samples: Sequence[Sample], each: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
+def cpu_cautions(samples: Sequence[Sample], by_cpu: Mapping[str, Sequence[Sample]]) -> Iterator[Caution]:
     """Yield the cautions of the instrument ``counters``. ``each``: a CPU's own samples, or those of all CPUs as one."""
-    busy = {cpu: median(1 - sample.idle / sample.whole for sample in own) for cpu, own in each.items() if own}
+    busy = {cpu: median(1 - sample.idle / sample.whole for sample in own) for cpu, own in by_cpu.items() if own}
     if exhausted := {cpu: share for cpu, share in busy.items() if share > 1 - IDLE_SHARE}:
         yield Caution(
             Kind.CPU_EXHAUSTED, "busy: " + ", ".join(f"{cpu} {share:.1%}" for cpu, share in sorted(exhausted.items()))

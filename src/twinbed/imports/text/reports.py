@@ -143,13 +143,13 @@ def each_read(parts: Iterator[Report], read: Read, cut: Sequence[Diagnostic]) ->
     listed = list(parts)
     for index, part in enumerate(listed):
         try:
-            one = read(part.first, part.lines, cut if index == len(listed) - 1 else ())
+            measurement = read(part.first, part.lines, cut if index == len(listed) - 1 else ())
         except FormatError as error:
             waiting += [Diagnostic(error.reason, error.line or part.first), *part.outside]
             if index == len(listed) - 1 and not measurements:
                 raise
             continue
-        measurements.append(replace(one, diagnostics=[*waiting, *one.diagnostics, *part.outside]))
+        measurements.append(replace(measurement, diagnostics=[*waiting, *measurement.diagnostics, *part.outside]))
         waiting = []
     if waiting:
         measurements[-1] = replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *waiting])

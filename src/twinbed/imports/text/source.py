@@ -59,9 +59,9 @@ def prefixes(head: bytes) -> Iterator[tuple[str, str]]:
     """Yield the kinds of ``PREFIXES`` that each line of a file's first bytes has, of two at least, with the first line's."""
     lines = [line for line in (head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head).split(b"\n") if line.strip()]
     for kind, pattern in PREFIXES.items():
-        found = [match[0].strip() for match in takewhile(bool, map(pattern.match, lines)) if match]
-        if len(found) == len(lines) > 1 and (kind not in _ALIKE or len(set(found)) == 1):
-            yield kind, found[0].decode(errors="replace")
+        starts = [match[0].strip() for match in takewhile(bool, map(pattern.match, lines)) if match]
+        if len(starts) == len(lines) > 1 and (kind not in _ALIKE or len(set(starts)) == 1):
+            yield kind, starts[0].decode(errors="replace")
 
 
 @dataclass
@@ -118,9 +118,9 @@ class File:
     @cached_property
     def _all_bytes(self) -> bytes:
         whole, self.cut = self._read(MOST_BYTES + 1)
-        for each in self.then:
-            whole += (b"" if whole.endswith(b"\n") else b"\n") + each.content()
-            self.cut = self.cut or each.cut
+        for file in self.then:
+            whole += (b"" if whole.endswith(b"\n") else b"\n") + file.content()
+            self.cut = self.cut or file.cut
             if len(whole) > MOST_BYTES:
                 break
         if len(whole) > MOST_BYTES:
@@ -189,9 +189,9 @@ def why_a_bomb(path: Path) -> str:
     return f"is compressed {times}, more than any measurement: {size // 2**20} MiB come out of {packed / 2**20:.1f}"
 
 
-def read(each: Format, file: File, options: Document) -> Sequence[Measurement]:
+def read(kind: Format, file: File, options: Document) -> Sequence[Measurement]:
     """Return the measurements of a file; the last has a diagnostic if a compressed file ends early. Raises FormatError."""
-    measurements = each.read(file, options)
+    measurements = kind.read(file, options)
     if not file.cut:
         return measurements
     diagnostic = Diagnostic("the compressed file ends early; the rest is missing")

@@ -104,7 +104,7 @@ class Fingerprint(Instrument[FingerprintParams]):
                 cautions.append(Caution(Kind.UNREADABLE, f"{file.parent.name}/{file.name}: {error}"))
         for file in sorted(artifacts.glob("*/link-*.json")):
             cautions += _refused(file)
-        values = [value(each.name, each.value, each.host) for each in features if each.name in OF_FEATURES]
+        values = [value(feature.name, feature.value, feature.host) for feature in features if feature.name in OF_FEATURES]
         return Extracted(values, {"fingerprints": table(features)}, cautions)
 
 
@@ -113,8 +113,8 @@ def _refused(file: Path) -> Iterator[Caution]:
         every = answers.refused(file.read_bytes())
     except ValueError:
         return  # The file has a caution already.
-    for each in every:
-        yield Caution(Kind.UNREADABLE, f"{file.parent.name}/{file.name}: {each}")
+    for refusal in every:
+        yield Caution(Kind.UNREADABLE, f"{file.parent.name}/{file.name}: {refusal}")
 
 
 def _probe(host: str, artifact: str, *what: str) -> Command:

@@ -144,13 +144,17 @@ class Latency(Instrument[LatencyParams]):
         # The run's values cover all pairs, so they are missing if one pair's are.
         complete = len(summaries) == len(files)
         values = list(summary.values(summaries, "")) if complete else summary.nothing()
-        values += [each for pair in summaries for each in summary.clock_values(pair)]
+        values += [value for pair in summaries for value in summary.clock_values(pair)]
         if len(files) > 1:
-            values += [each for pair in summaries for each in summary.values([pair], pair.pair.client)]
+            values += [value for pair in summaries for value in summary.values([pair], pair.pair.client)]
         tables = {
-            "probes": pa.concat_tables([summary.probes_table(each) for each in summaries]),
-            "delay_windows": pa.concat_tables([summary.windows_table(each, params.window) for each in summaries]),
-            "clocks": pa.Table.from_pylist([summary.clocks_row(each) for each in summaries], summary.clocks_schema()),
+            "probes": pa.concat_tables([summary.probes_table(pair_summary) for pair_summary in summaries]),
+            "delay_windows": pa.concat_tables(
+                [summary.windows_table(pair_summary, params.window) for pair_summary in summaries]
+            ),
+            "clocks": pa.Table.from_pylist(
+                [summary.clocks_row(pair_summary) for pair_summary in summaries], summary.clocks_schema()
+            ),
         }
         return Extracted(values, tables, cautions)
 

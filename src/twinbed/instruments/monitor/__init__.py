@@ -182,24 +182,25 @@ class Monitor(Instrument[MonitorParams]):
         if not files:
             raise FileNotFoundError(f"no {PREFIX}*{SUFFIX} in the folders of {artifacts}")
         monitored = {file: link.read(file, file.stem.removeprefix(PREFIX)) for file in files}
-        clients = [each for each in monitored.values() if each.link.startswith(CLIENT)]
+        clients = [watched for watched in monitored.values() if watched.link.startswith(CLIENT)]
         values = list(link.values(clients, "")) if clients else []
-        for each in monitored.values():
-            values += link.values([each], each.link)
+        for on_link in monitored.values():
+            values += link.values([on_link], on_link.link)
         rows = [
-            of_log(each.link, checksums, log)
-            for each in monitored.values()
-            for checksums, log in ((IGNORED, each.ignoring), (CHECKED, each.strict))
+            of_log(watched.link, checksums, log)
+            for watched in monitored.values()
+            for checksums, log in ((IGNORED, watched.ignoring), (CHECKED, watched.strict))
         ]
         tables = {"monitored_links": _links(list(monitored.values()))}
         if params.engine != "own":
             written = {
-                each.link: list(engines.written(params.engine, file.parent, each.link)) for file, each in monitored.items()
+                watched.link: list(engines.written(params.engine, file.parent, watched.link))
+                for file, watched in monitored.items()
             }
             rows += [
-                of_rows(name, params.engine, each.checksums, each.connections)
+                of_rows(name, params.engine, output.checksums, output.connections)
                 for name, both in written.items()
-                for each in both
+                for output in both
             ]
             tables |= {"alerts": alerts} if (alerts := _alerts(written)).num_rows else {}
             values += _of_engine(written)
@@ -212,7 +213,7 @@ Written = Mapping[str, Sequence[engines.Written]]
 
 def _of_engine(written: Written) -> Iterator[Value]:
     """Yield the values of each link, and of all clients' links together."""
-    by_checksums = {name: {each.checksums: each for each in both} for name, both in written.items()}
+    by_checksums = {name: {output.checksums: output for output in both} for name, both in written.items()}
     clients = [name for name in by_checksums if name.startswith(CLIENT)]
     for host, links in (*((("", clients),) if clients else ()), *((name, [name]) for name in by_checksums)):
         for checksums, prefix in ((IGNORED, ""), (CHECKED, "strict_")):
@@ -227,10 +228,10 @@ def _links(monitored: Sequence[link.Monitored]) -> pa.Table:
 
     return pa.table(
         {
-            "link": pa.array([each.link for each in monitored], pa.string()),
-            "seconds": pa.array([each.seconds for each in monitored], pa.float64()),
-            "arp_frames": pa.array([each.arp_frames for each in monitored], pa.int64()),
-            "other_frames": pa.array([each.other_frames for each in monitored], pa.int64()),
+            "link": pa.array([watched.link for watched in monitored], pa.string()),
+            "seconds": pa.array([watched.seconds for watched in monitored], pa.float64()),
+            "arp_frames": pa.array([watched.arp_frames for watched in monitored], pa.int64()),
+            "other_frames": pa.array([watched.other_frames for watched in monitored], pa.int64()),
         }
     )
 
@@ -241,7 +242,7 @@ def _alerts(written: Written) -> pa.Table:
     rows = [
         {
             "link": name,
-            "checksums": each.checksums,
+            "checksums": output.checksums,
             "generator": signature.generator,
             "signature_id": signature.id,
             "signature": signature.text,
@@ -250,8 +251,8 @@ def _alerts(written: Written) -> pa.Table:
             "alerts": count,
         }
         for name, both in written.items()
-        for each in both
-        for signature, count in sorted((each.alerts or {}).items(), key=lambda item: (item[0].generator, item[0].id))
+        for output in both
+        for signature, count in sorted((output.alerts or {}).items(), key=lambda item: (item[0].generator, item[0].id))
     ]
     texts = ("link", "checksums", "signature", "category")
     names = ("link", "checksums", "generator", "signature_id", "signature", "category", "severity", "alerts")

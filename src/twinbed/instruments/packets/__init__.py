@@ -85,7 +85,7 @@ class PacketsParams(InstrumentParams):
 
     tunnels: bool = Field(
         False,
-        description="count the packets inside tunnels (VXLAN, GRE, ...; docs/captures.md), not the packets that carry them;"
+        description="count the packets inside tunnels (VXLAN, GRE, GENEVE, GTP-U, ...), not the packets that carry them;"
         f" needs snaplen {TUNNEL_SNAPLEN} or more",
     )
 
@@ -151,7 +151,7 @@ class Packets(Instrument[PacketsParams]):
         for capture in captures:
             values += [*link.values([capture], capture.host), *link.of_the_file(capture)]
         tables = {name: [_of_link(capture.host, capture.tables[name]) for capture in captures] for name in captures[0].tables}
-        tables["fingerprints"] = [fingerprints.of_link(each.host, each.tables["fingerprints"]) for each in captures]
+        tables["fingerprints"] = [fingerprints.of_link(capture.host, capture.tables["fingerprints"]) for capture in captures]
         _add_paths(captures, values, tables, tunnels=params.tunnels)
         _add_streams(captures, values)
         cautions = [caution for capture in captures for caution in capture.cautions]
@@ -188,12 +188,12 @@ def _add_paths(captures: Sequence[link.Capture], values: list[Value], tables: Ta
     if not matched:
         return
     for name in ("paths", *path.DENSITIES):
-        tables[name] = [_of_link(host, each[name]) for host, each in matched.items()]
+        tables[name] = [_of_link(host, table[name]) for host, table in matched.items()]
     groups = {"": list(matched.values())}
     if len(matched) > 1:
-        groups |= {host: [each] for host, each in matched.items()}
+        groups |= {host: [table] for host, table in matched.items()}
     for host, of_host in groups.items():
-        values += path.path_values([each["paths"] for each in of_host], host)
+        values += path.path_values([table["paths"] for table in of_host], host)
         values += path.density_values(of_host, host)
 
 

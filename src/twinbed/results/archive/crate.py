@@ -46,7 +46,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class Authorship:
     """Facts about results that only people know."""
 
     authors: Sequence[str] = ()
@@ -55,24 +55,24 @@ class About:
     title: str | None = None
 
 
-def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, version: str) -> str:
+def crate(store: Store, facts: Facts, members: Sequence[Member], authorship: Authorship, version: str) -> str:
     """Return ``ro-crate-metadata.json``. ``facts`` maps (place, fact) to its values over all runs."""
     programs = _programs(facts, version)
     times = [record.started_s for record in store.records]
     root: dict[str, Json] = {
         "@id": "./",
         "@type": "Dataset",
-        "name": about.title or store.outline.name,
+        "name": authorship.title or store.outline.name,
         "description": _description(store),
         "datePublished": _day(max(times, default=0.0)),
-        "author": [{"@id": f"#author-{number}"} for number in range(1, len(about.authors) + 1)],
-        "hasPart": [{"@id": each.name} for each in members],
+        "author": [{"@id": f"#author-{number}"} for number in range(1, len(authorship.authors) + 1)],
+        "hasPart": [{"@id": member.name} for member in members],
         "mentions": [{"@id": "#measurement"}],
     }
-    if about.licence:
-        root["license"] = {"@id": about.licence} if "://" in about.licence else about.licence
+    if authorship.licence:
+        root["license"] = {"@id": authorship.licence} if "://" in authorship.licence else authorship.licence
     people: list[dict[str, Json]] = [
-        {"@id": f"#author-{number}", "@type": "Person", "name": name} for number, name in enumerate(about.authors, start=1)
+        {"@id": f"#author-{number}", "@type": "Person", "name": name} for number, name in enumerate(authorship.authors, start=1)
     ]
     graph: list[dict[str, Json]] = [
         {
@@ -93,7 +93,7 @@ def crate(store: Store, facts: Facts, members: Sequence[Member], about: About, v
             "result": [{"@id": "./"}],
         },
         *programs,
-        *(_file(each) for each in members),
+        *(_file(member) for member in members),
     ]
     return json.dumps({"@context": CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
@@ -124,29 +124,33 @@ def _programs(facts: Facts, version: str) -> list[dict[str, Json]]:
     ]
 
 
-def _file(each: Member) -> dict[str, Json]:
-    suffix = "." + each.name.rpartition(".")[2]
-    entity: dict[str, Json] = {"@id": each.name, "@type": "File", "contentSize": str(each.bytes), "sha256": each.sha256}
+def _file(member: Member) -> dict[str, Json]:
+    suffix = "." + member.name.rpartition(".")[2]
+    entity: dict[str, Json] = {"@id": member.name, "@type": "File", "contentSize": str(member.bytes), "sha256": member.sha256}
     if suffix in _KINDS:
         entity["encodingFormat"] = _KINDS[suffix]
-    if each.name in _ABOUT:
-        entity["name"] = _ABOUT[each.name]
+    if member.name in _ABOUT:
+        entity["name"] = _ABOUT[member.name]
     return entity
 
 
-def citation(store: Store, about: About, version: str) -> str:
+def citation(store: Store, authorship: Authorship, version: str) -> str:
     """Return ``CITATION.cff`` for the results, with twinbed as the program that made them."""
-    authors = about.authors or ("The authors of the study",)
+    authors = authorship.authors or ("The authors of the study",)
     times = [record.started_s for record in store.records]
     lines = [
         "cff-version: 1.2.0",
         "message: If you use these results, please cite them as below.",
         "type: dataset",
-        f"title: {json.dumps(about.title or store.outline.name, ensure_ascii=False)}",
+        f"title: {json.dumps(authorship.title or store.outline.name, ensure_ascii=False)}",
         "authors:",
         *(f"  - name: {json.dumps(name, ensure_ascii=False)}" for name in authors),
         f"date-released: {_day(max(times, default=0.0))}",
-        *([f"license{'-url' if '://' in about.licence else ''}: {json.dumps(about.licence)}"] if about.licence else []),
+        *(
+            [f"license{'-url' if '://' in authorship.licence else ''}: {json.dumps(authorship.licence)}"]
+            if authorship.licence
+            else []
+        ),
         "references:",
         "  - type: software",
         "    title: twinbed",

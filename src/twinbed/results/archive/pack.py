@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from twinbed.model.error import TwinbedError
-from twinbed.results.archive.crate import About, Member, citation, crate
+from twinbed.results.archive.crate import Authorship, Member, citation, crate
 from twinbed.results.archive.layout import CHECKSUMS, CITATION, METADATA, REPORT, members, most_bytes
 from twinbed.results.store import FROZEN, Store
 from twinbed.terminal import visible
@@ -28,22 +28,22 @@ def pack(
     file: Path,
     *,
     raw: bool,
-    about: About,
+    authorship: Authorship,
     version: str,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Write the archive under a temporary name, and rename it; return the number of its files. ``store`` has tables that are up
     to date; ``report`` is the page of its results."""
-    texts = {REPORT: report, CITATION: citation(store, about, version)}
+    texts = {REPORT: report, CITATION: citation(store, authorship, version)}
     if store.frozen:
         texts[FROZEN] = store.tree.read(FROZEN).decode(errors="replace")
     elif not raw:
         texts[FROZEN] = json.dumps({"format": FORMAT, "twinbed": version}) + "\n"
     files = list(members(store.tree, raw=raw))
-    beside, partial = Tree(file.parent), f".{file.name}.partial"
+    parent, partial = Tree(file.parent), f".{file.name}.partial"
     try:
         with (
-            beside.create(partial) as sink,
+            parent.create(partial) as sink,
             zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
         ):
             packed = [_add(archive, name, (visible(text).encode(),)) for name, text in sorted(texts.items())]
@@ -52,18 +52,18 @@ def pack(
                 if on_progress is not None:
                     on_progress(number, len(files))
             packed.sort(key=lambda member: member.name)
-            packed.append(_add(archive, METADATA, (visible(crate(store, facts, packed, about, version)).encode(),)))
-            sums = "".join(f"{each.sha256}  {each.name}\n" for each in packed)
+            packed.append(_add(archive, METADATA, (visible(crate(store, facts, packed, authorship, version)).encode(),)))
+            sums = "".join(f"{member.sha256}  {member.name}\n" for member in packed)
             _add(archive, CHECKSUMS, (sums.encode(),))
-        size, most = sum(each.bytes for each in packed), most_bytes((file.parent / partial).stat().st_size)
+        size, most = sum(member.bytes for member in packed), most_bytes((file.parent / partial).stat().st_size)
         if size > most:
             raise TwinbedError(
                 f"{file} would hold {size:,} bytes, but at most {most:,} are unpacked: the results compress too well",
                 advice="look for large files of zeros among the artifacts, or archive with --no-raw",
             )
-        beside.rename(partial, file.name)
+        parent.rename(partial, file.name)
     finally:
-        beside.remove(partial)
+        parent.remove(partial)
     return len(packed) + 1
 
 

@@ -121,7 +121,7 @@ def _entries(file: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
         if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or str(path) != name:
             raise ArchiveRefused(f"{file}: the name {name!r} leads out of the archive", advice="do not trust its source")
         if kind not in (0, stat.S_IFREG):
-            raise ArchiveRefused(f"{file}: {name!r} is no plain file", advice="do not trust its source")
+            raise ArchiveRefused(f"{file}: {name!r} is not a plain file", advice="do not trust its source")
         if name in entries:
             raise ArchiveRefused(f"{file}: {name!r} occurs twice", advice="do not trust its source")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -160,7 +160,7 @@ def _sums(file: Path, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipIn
     """Return name -> SHA-256, of exactly the existing files."""
     if CHECKSUMS not in entries or METADATA not in entries:
         raise ArchiveRefused(
-            f"{file} is no archive of results: it has no {CHECKSUMS} or no {METADATA}", advice="`twinbed archive` makes them"
+            f"{file} is not an archive of results: {CHECKSUMS} or {METADATA} is missing", advice="`twinbed archive` makes them"
         )
     most = sum(len(_SUM) + len(name.encode()) for name in entries)
     if entries[CHECKSUMS].file_size > most:

@@ -50,7 +50,7 @@ class Stored:
         """Read a listed object. Raises ValueError, LookupError or TypeError for one that no publisher lists."""
         stored = dataclass_of(cls, data)
         if _NAME.fullmatch(stored.name) is None:
-            raise ValueError(f"{stored.name!r:.80} is no name of an object")
+            raise ValueError(f"{stored.name!r:.80} is not a valid object name")
         if not 0 <= stored.bytes <= MOST_BYTES:
             raise ValueError(f"{stored.name} has a stated size of {stored.bytes:,} bytes; at most {MOST_BYTES:,} are read")
         return stored
@@ -166,4 +166,4 @@ def _named(digest: hashlib.blake2b) -> str:
 
 def stored_all(data: Mapping[str, Sequence[Document]]) -> dict[str, tuple[Stored, ...]]:
     """Read lists of objects. Each counts once, however often it is listed: objects without rows are alike."""
-    return {name: tuple(dict.fromkeys(Stored.from_json(each) for each in of_name)) for name, of_name in data.items()}
+    return {name: tuple(dict.fromkeys(Stored.from_json(stored) for stored in of_name)) for name, of_name in data.items()}

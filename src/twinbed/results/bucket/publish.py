@@ -98,40 +98,40 @@ class Publisher:
         planned = self._put(_parquet(planned_table(self._store.planned))) if self._store.planned else None
         for _ in range(_TRIES):
             before = latest(self._objects) or Snapshot(0, self._version, {}, None, ())
-            there = self._there(before)
-            self._refuse_others(before, there, files, planned)
-            new = self._new(there, keys)
+            present = self._runs_in(before)
+            self._refuse_others(before, present, files, planned)
+            new = self._new(present, keys)
             if not new and before.number and {**before.files, **files} == before.files and planned == before.planned:
                 return Published(before.number, before.runs, 0, self._bytes)
-            batches = self._with(before.batches, there, new, keys)
+            batches = self._with(before.batches, present, new, keys)
             after = Snapshot(before.number + 1, self._version, {**before.files, **files}, planned, batches)
             if after.put(self._objects):
                 return Published(after.number, after.runs, after.runs - before.runs, self._bytes)
-        raise BucketError(f"{self._objects.address}: other publishers came first at every try", advice="try again later")
+        raise BucketError(f"{self._objects.address}: another publisher was faster at every attempt", advice="try again later")
 
     def _keys(self) -> Mapping[str, str]:
         """Return run -> the key of its rows in tables."""
         table = self._store.table("runs", ["run", "key"])
         return dict(zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True)) if table.num_rows else {}
 
-    def _there(self, snapshot: Snapshot) -> list[dict[str, _Known]]:
+    def _runs_in(self, snapshot: Snapshot) -> list[dict[str, _Known]]:
         """Return the runs of each batch."""
         columns = ["run", "digest", "key", "status"]
-        found = []
+        batches = []
         for table in catalogues(self._objects, snapshot, columns, []):
             rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
-            found.append({run: _Known(*known) for run, *known in rows})
-        return found
+            batches.append({run: _Known(*known) for run, *known in rows})
+        return batches
 
     def _refuse_others(
-        self, before: Snapshot, there: Sequence[Mapping[str, _Known]], files: Mapping[str, Stored], planned: Stored | None
+        self, before: Snapshot, present: Sequence[Mapping[str, _Known]], files: Mapping[str, Stored], planned: Stored | None
     ) -> None:
-        known = {run: each for batch in there for run, each in batch.items()}
+        known = {run: known_run for batch in present for run, known_run in batch.items()}
         own = self._store.digests
         missing = known.keys() - own.keys()
         one_study = {"the planned runs": (before.planned, planned)}
         one_study |= {name: (before.files.get(name), files.get(name)) for name in _ONE_STUDY}
-        changed = [name for name, (one, other) in one_study.items() if one != other]
+        changed = [name for name, (earlier, other) in one_study.items() if earlier != other]
         if changed and missing:
             raise PublishRefused(
                 f"{self._objects.address} has {len(missing)} runs that {self._store.shown} lacks, and {changed[0]} differ",
@@ -144,9 +144,9 @@ class Publisher:
                     advice="publish to another prefix",
                 )
 
-    def _new(self, there: Sequence[Mapping[str, _Known]], keys: Mapping[str, str]) -> set[str]:
+    def _new(self, present: Sequence[Mapping[str, _Known]], keys: Mapping[str, str]) -> set[str]:
         """Return runs that are not there, or were made or read again since."""
-        known = {run: (each.digest, each.key) for batch in there for run, each in batch.items()}
+        known = {run: (of_run.digest, of_run.key) for batch in present for run, of_run in batch.items()}
         digests = self._store.digests
         return {run for run in Records.of(self._store.records).ids if known.get(run) != (digests[run], keys.get(run, ""))}
 
@@ -164,11 +164,11 @@ class Publisher:
             yield name, content
 
     def _with(
-        self, before: Sequence[Batch], there: Sequence[Mapping[str, _Known]], new: set[str], keys: Mapping[str, str]
+        self, before: Sequence[Batch], present: Sequence[Mapping[str, _Known]], new: set[str], keys: Mapping[str, str]
     ) -> list[Batch]:
         """Return the batches with one more, combined by carrying; runs that were made again are removed from older ones."""
         batches = []
-        for batch, runs in zip(before, there, strict=True):
+        for batch, runs in zip(before, present, strict=True):
             if again := new & runs.keys():
                 batch = self._put_together([batch], runs.keys() - again)
             if batch.runs:
@@ -213,17 +213,17 @@ class Publisher:
         import pyarrow as pa
 
         wanted = None if keep is None else pa.array(sorted(keep), pa.string())
-        of_batches = opened(self._objects, [each.catalogue for each in batches], Room())
+        of_batches = opened(self._objects, [batch.catalogue for batch in batches], Room())
         with strange(self._objects, "a catalogue"):
-            catalogue = pa.concat_tables([_kept(each.read(), wanted) for each in of_batches])
+            catalogue = pa.concat_tables([_kept(file.read(), wanted) for file in of_batches])
         tables: dict[str, Sequence[Stored]] = {}
-        for name in sorted({name for each in batches for name in each.tables}):
-            stored = [one for each in batches for one in each.tables.get(name, ())]
-            large = [one for one in stored if wanted is None and one.bytes >= OBJECT_BYTES]
-            small = [one for one in stored if one not in large]
+        for name in sorted({name for batch in batches for name in batch.tables}):
+            stored = [table for batch in batches for table in batch.tables.get(name, ())]
+            large = [table for table in stored if wanted is None and table.bytes >= OBJECT_BYTES]
+            small = [table for table in stored if table not in large]
             room = Room()
             with strange(self._objects, f"the table {name}"):
-                rows = self._rows((each.read() for one in small for each in opened(self._objects, [one], room)), wanted)
+                rows = self._rows((file.read() for table in small for file in opened(self._objects, [table], room)), wanted)
             tables[name] = [*large, *rows]
         return Batch(catalogue.num_rows, self._put(_parquet(catalogue)), tables)
 
@@ -283,7 +283,7 @@ def _pack(tree: Tree, run: str, file: str) -> None:
         pa.CompressedOutputStream(sink, "zstd") as stream,
         tarfile.open(fileobj=stream, mode="w|") as archive,
     ):
-        for name, _ in sorted(tree.files(run), key=lambda each: each[0].split("/")):
+        for name, _ in sorted(tree.files(run), key=lambda pair: pair[0].split("/")):
             entry = tarfile.TarInfo(name)
             with tree.open(f"{run}/{name}") as content:
                 entry.size = os.fstat(content.fileno()).st_size

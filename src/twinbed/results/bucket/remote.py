@@ -47,7 +47,7 @@ class Remote:
         async def listed() -> list[str]:
             names: list[str] = []
             async for page in obstore.list(self._store, folder):
-                names += (each["path"] for each in page)
+                names += (entry["path"] for entry in page)
                 if len(names) > MOST_NAMES:
                     raise TooMany
             return sorted(names)

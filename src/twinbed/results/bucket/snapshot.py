@@ -35,7 +35,7 @@ class Batch:
     tables: Mapping[str, Sequence[Stored]]
 
     def to_json(self) -> dict[str, object]:
-        tables = {name: [each.to_json() for each in of_name] for name, of_name in sorted(self.tables.items())}
+        tables = {name: [stored.to_json() for stored in of_name] for name, of_name in sorted(self.tables.items())}
         return {"runs": self.runs, "catalogue": self.catalogue.to_json(), "tables": tables}
 
 
@@ -59,7 +59,7 @@ class Snapshot:
         content = {
             "format": FORMAT,
             "twinbed": self.twinbed,
-            "files": {name: each.to_json() for name, each in sorted(self.files.items())},
+            "files": {name: stored.to_json() for name, stored in sorted(self.files.items())},
             "planned": self.planned and self.planned.to_json(),
             "batches": [batch.to_json() for batch in self.batches],
         }
@@ -87,15 +87,15 @@ def latest(objects: Objects) -> Snapshot | None:
         snapshot = Snapshot(
             number=int(name[-15:-5]),
             twinbed=text(data["twinbed"]),
-            files={each: Stored.from_json(document(of)) for each, of in document(data["files"]).items()},
+            files={name: Stored.from_json(document(of)) for name, of in document(data["files"]).items()},
             planned=None if data["planned"] is None else Stored.from_json(document(data["planned"])),
             batches=tuple(
                 Batch(
-                    integer(each["runs"]),
-                    Stored.from_json(document(each["catalogue"])),
-                    stored_all({table: documents(of) for table, of in document(each["tables"]).items()}),
+                    integer(batch["runs"]),
+                    Stored.from_json(document(batch["catalogue"])),
+                    stored_all({table: documents(of) for table, of in document(batch["tables"]).items()}),
                 )
-                for each in documents(data["batches"])
+                for batch in documents(data["batches"])
             ),
         )
         _refuse_strange(snapshot)
@@ -103,7 +103,7 @@ def latest(objects: Objects) -> Snapshot | None:
     except (ValueError, LookupError, TypeError, RecursionError, FileNotFoundError) as error:
         raise BucketError(
             f"{objects.address}: {name} cannot be read: {error}",
-            advice="it is incomplete, or of another version: remove it to use the snapshot before it",
+            advice="it is incomplete, or from another version: remove it to use the previous snapshot",
         ) from error
 
 
@@ -121,7 +121,7 @@ def _refuse_strange(snapshot: Snapshot) -> None:
             raise ValueError(f"it lists {number:,} {what}; at most {most:,} are read")
     for name, file in snapshot.files.items():
         if _FILE.fullmatch(name) is None:
-            raise ValueError(f"it lists {name!r:.80}, which is no file of results")
+            raise ValueError(f"it lists {name!r:.80}, which is not a file of results")
         if file.bytes > MOST_BYTES:
             raise ValueError(f"it lists {name} with {file.bytes:,} bytes; at most {MOST_BYTES:,} are read")
     seen: set[str] = set()

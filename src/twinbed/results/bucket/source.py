@@ -80,15 +80,15 @@ class BucketSource:
     def parts(self, table: str) -> Sequence[tuple[str, pa.NativeFile]]:
         """Return the objects of a table, each of which has rows of its batch's runs only."""
         with_runs = zip(self.snapshot.batches, self._catalogues, strict=True)
-        stored = [(each, runs["run"]) for batch, runs in with_runs for each in batch.tables.get(table, ())]
-        contents = _contents(self._objects, [each for each, _ in stored])
-        for content, (each, runs) in zip(contents, stored, strict=True):
-            with strange(self._objects, f"the table {table} in {each.name}"):
+        stored = [(file, runs["run"]) for batch, runs in with_runs for file in batch.tables.get(table, ())]
+        contents = _contents(self._objects, [file for file, _ in stored])
+        for content, (part, runs) in zip(contents, stored, strict=True):
+            with strange(self._objects, f"the table {table} in {part.name}"):
                 file = Room().opened(pa.BufferReader(content), ["run"], ["run"])
                 rows = file.read(columns=["run"])["run"].unique()
                 if not pc.all(pc.is_in(rows.cast(pa.string()), runs), min_count=0).as_py():
                     raise ValueError("it has rows of runs that are not in its batch")
-        return [(each.name, pa.BufferReader(content)) for content, (each, _) in zip(contents, stored, strict=True)]
+        return [(file.name, pa.BufferReader(content)) for content, (file, _) in zip(contents, stored, strict=True)]
 
     def _understood(self, read: Callable[[pa.Table], T], table: pa.Table) -> T:
         with strange(self._objects, f"snapshot {self.snapshot.number}"):
@@ -114,8 +114,8 @@ def catalogues(objects: Objects, snapshot: Snapshot, columns: Sequence[str], few
             tables.append(table)
     with strange(objects, f"snapshot {snapshot.number}"):
         _refuse_twice(tables)
-        for table, each in zip(tables, stored, strict=True):
-            _refuse_long(table, few, each.bytes)
+        for table, catalogue in zip(tables, stored, strict=True):
+            _refuse_long(table, few, catalogue.bytes)
     return tables
 
 
@@ -123,21 +123,21 @@ def opened(
     objects: Objects, stored: Sequence[Stored], room: Room, columns: Sequence[str] | None = None, few: Sequence[str] = ()
 ) -> Iterator[pq.ParquetFile]:
     """Open objects that are Parquet, to be read within bounds of memory. Raises BucketError."""
-    for each, content in zip(stored, _contents(objects, stored), strict=True):
-        with strange(objects, each.name):
+    for entry, content in zip(stored, _contents(objects, stored), strict=True):
+        with strange(objects, entry.name):
             file = room.opened(pa.BufferReader(content), columns, few)
         yield file
 
 
 def _contents(objects: Objects, stored: Sequence[Stored]) -> Sequence[memoryview]:
-    most, together = free_bytes() // 2, sum(each.bytes for each in stored)
+    most, together = free_bytes() // 2, sum(entry.bytes for entry in stored)
     if together > most:
         raise BucketError(
             f"{objects.address}: objects of {together:,} bytes must be read at once, but half of the free memory is {most:,}",
             advice="read them on a machine with more memory",
         )
     if len(stored) < 2:
-        return [objects.checked(each) for each in stored]
+        return [objects.checked(entry) for entry in stored]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(objects.checked, stored))
 

@@ -132,16 +132,16 @@ def _all_there(store: Store) -> None:
     """Check that tables that cannot be made again hold every run. Raises StoreError."""
     from twinbed.results.extract.parts import keys_of
 
-    there: set[str] = set()
+    known: set[str] = set()
     try:
         if store.tree.kind("tables") is not None:
             with store.tree.inside("tables") as tables:
                 for part in committed(tables):
-                    there |= keys_of(tables, part).keys()
+                    known |= keys_of(tables, part).keys()
     except PartBroken as error:
         raise store.broken(error) from error
-    if missing := [run for run in Records.of(store.records).ids if run not in there]:
-        raise store.broken(PartBroken(RUNS, f"has no row of run {missing[0]}: a part is lost"))
+    if missing := [run for run in Records.of(store.records).ids if run not in known]:
+        raise store.broken(PartBroken(RUNS, f"has no row of run {missing[0]}: part of it is lost"))
 
 
 def _understood(store: Store, plugins: Readers) -> Store:
@@ -199,7 +199,9 @@ def rows_of(folder: Path, record: Record, plugins: Readers) -> RunRows:
     refuse_strange(folder)
     of_run = extractions(record, plugins)
     sizes_bytes = sizes(str(folder), [artifact["path"] for artifact in record.artifacts])
-    return read_run(folder, record, "", sizes_bytes, of_run, [partial(each.read, folder / "artifacts") for each in of_run])
+    return read_run(
+        folder, record, "", sizes_bytes, of_run, [partial(extraction.read, folder / "artifacts") for extraction in of_run]
+    )
 
 
 @contextlib.contextmanager
@@ -280,10 +282,10 @@ def _rows(jobs: Sequence[_Job], plugins: Readers) -> Iterator[RunRows | KeptRows
     planned = [(job, job.folder / "artifacts", () if job.kept else extractions(job.record, plugins)) for job in jobs]
     if sum(job.bytes for job in jobs) < THREADS_FROM_BYTES:
         for job, artifacts, of_run in planned:
-            yield job.rows(of_run, [partial(each.read, artifacts) for each in of_run])
+            yield job.rows(of_run, [partial(extraction.read, artifacts) for extraction in of_run])
         return
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        begun = [[pool.submit(each.read, artifacts).result for each in of_run] for _, artifacts, of_run in planned]
+        begun = [[pool.submit(extraction.read, artifacts).result for extraction in of_run] for _, artifacts, of_run in planned]
         try:
             for (job, _, of_run), outcomes in zip(planned, begun, strict=True):
                 yield job.rows(of_run, outcomes)

@@ -63,7 +63,7 @@ def _is_above(value: float, limit: float) -> bool:
 def hellos_cut(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterator[Caution]:
     """Caution if hosts' fingerprints are asked for and a host spoke TLS, but none of its hellos was captured whole."""
     instruments = record.settings["instruments"]
-    if not isinstance(instruments, Mapping) or FINGERPRINT not in (each.get("kind") for each in _settings(instruments)):
+    if not isinstance(instruments, Mapping) or FINGERPRINT not in (settings.get("kind") for settings in _settings(instruments)):
         return
     missing = [
         f"{row['feature']} of {row['host']}"
@@ -77,7 +77,7 @@ def hellos_cut(record: Record, tables: Iterable[tuple[str, pa.Table]]) -> Iterat
 
 
 def _settings(instruments: Mapping[str, Json]) -> Sequence[Document]:
-    return [each for each in instruments.values() if isinstance(each, Mapping)]
+    return [settings for settings in instruments.values() if isinstance(settings, Mapping)]
 
 
 CLIENTS, SERVERS = "client", "server"
@@ -92,7 +92,9 @@ def completeness(
         if name == "exchanges" and table.num_rows:
             shares = list(_shares(table, requests, of_each, pairs))
             values = [Value(COMPLETENESS.name, seen / counted, COMPLETENESS.unit, link) for link, seen, counted in shares]
-            return [(each, COMPLETENESS) for each in values], [_caution(run, *each) for each in shares if each[1] < each[2]]
+            return [(value, COMPLETENESS) for value in values], [
+                _caution(run, *share) for share in shares if share[1] < share[2]
+            ]
     return [], []
 
 

@@ -24,10 +24,10 @@ def condensed(tables: Sequence[tuple[str, pa.Table]], most: int = latencies.MOST
     kept: list[tuple[str, pa.Table]] = []
     for name, table in tables:
         if name == "exchanges" and table.num_rows > most:
-            kept += [(latencies.NAME, each) for each in _histograms(table)]
-            kept += [(ANSWERS, each) for each in _series(table)]
+            kept += [(latencies.NAME, part) for part in _histograms(table)]
+            kept += [(ANSWERS, part) for part in _series(table)]
         elif name == "requests" and table.num_rows > most:
-            kept += [(latencies.NAME, each) for each in _of_requests(table)]
+            kept += [(latencies.NAME, part) for part in _of_requests(table)]
         else:
             kept.append((name, table))
     return kept
@@ -67,9 +67,9 @@ def _series(table: pa.Table) -> Iterator[pa.Table]:
     from twinbed.statistics.steady import rates_of_answers
 
     own = answered(table)
-    found = rates_of_answers(own["start_ns"].to_numpy(), own["duration_s"].to_numpy())
-    if found is not None:
-        seconds = found.seconds / len(found.rates)
-        starts = [at * seconds for at in range(len(found.rates))]
-        answers = [round(rate * seconds) for rate in found.rates]
+    rates = rates_of_answers(own["start_ns"].to_numpy(), own["duration_s"].to_numpy())
+    if rates is not None:
+        seconds = rates.seconds / len(rates.rates)
+        starts = [at * seconds for at in range(len(rates.rates))]
+        answers = [round(rate * seconds) for rate in rates.rates]
         yield pa.table({"start_s": starts, "seconds": [seconds] * len(starts), "answers": pa.array(answers, pa.int64())})

@@ -41,7 +41,9 @@ def derive(values: Iterable[Value], metrics: Mapping[str, Metric], work: str, do
         if not metric.extensive or metric.name == work:
             continue
         derived = per_work(metric, work)
-        ratio, low, high = (each / done if each is not None and done else None for each in (value.value, value.low, value.high))
+        ratio, low, high = (
+            number / done if number is not None and done else None for number in (value.value, value.low, value.high)
+        )
         yield Value(derived.name, ratio, derived.unit, value.host, value.direction, low, high)
 
 
@@ -54,7 +56,7 @@ def fairness(values: Sequence[Value], rate: str, pairs: int) -> Iterator[Value]:
     from twinbed.statistics.fairness import jain
 
     of_clients = [value.value for value in values if value.metric == rate and value.host]
-    rates = [each for each in of_clients if each is not None and 0 <= each < math.inf]
+    rates = [number for number in of_clients if number is not None and 0 <= number < math.inf]
     index = jain(rates) if len(rates) == len(of_clients) == pairs else None
     yield Value(FAIRNESS.name, index, FAIRNESS.unit)
 

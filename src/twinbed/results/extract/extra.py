@@ -32,13 +32,13 @@ def extra(tables: Sequence[Table], services: Sequence[Service]) -> tuple[list[tu
     named = dict(tables)
     if CONNECTIONS not in named:
         return [], list(tables)
-    kept = [each for each in tables if each[0] != CONNECTIONS]
+    kept = [named for named in tables if named[0] != CONNECTIONS]
     links = {row["link"]: row for row in named[LINKS].to_pylist()}
     if not services:
         return [(value(metric.name, None, ""), metric) for metric in (EXTRA, EXTRA_RATE)], kept
-    found = _classed(named[CONNECTIONS], services)
-    classes = _by_class(named[CONNECTIONS], found, links)
-    return list(_values(found, links)), [*kept, ("extra_connections", found), ("extra_classes", classes)]
+    classed = _classed(named[CONNECTIONS], services)
+    classes = _by_class(named[CONNECTIONS], classed, links)
+    return list(_values(classed, links)), [*kept, ("extra_connections", classed), ("extra_classes", classes)]
 
 
 def _classed(connections: pa.Table, services: Sequence[Service]) -> pa.Table:
@@ -69,7 +69,7 @@ def _may_be_extra(connections: pa.Table, services: Sequence[Service]) -> pa.Bool
     return pc.or_(pc.invert(own), never)
 
 
-def _by_class(connections: pa.Table, found: pa.Table, links: Mapping[str, Mapping[str, object]]) -> pa.Table:
+def _by_class(connections: pa.Table, classed: pa.Table, links: Mapping[str, Mapping[str, object]]) -> pa.Table:
     import pyarrow as pa
 
     from twinbed.statistics.counts import rate_bounds
@@ -79,7 +79,7 @@ def _by_class(connections: pa.Table, found: pa.Table, links: Mapping[str, Mappin
     observed = {tuple(row.values()) for row in keys.to_pylist()} | {
         (link, TWINBED, checksums) for link in links for checksums in (IGNORED, CHECKED)
     }
-    for row in found.select(["link", "observer", "checksums", "class", "packets"]).to_pylist():
+    for row in classed.select(["link", "observer", "checksums", "class", "packets"]).to_pylist():
         count = counts.setdefault((row["link"], row["observer"], row["checksums"], row["class"]), [0, 0])
         count[0] += 1
         count[1] += row["packets"]
@@ -114,11 +114,11 @@ def _by_class(connections: pa.Table, found: pa.Table, links: Mapping[str, Mappin
     )
 
 
-def _values(found: pa.Table, links: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[Value, Metric]]:
+def _values(classed: pa.Table, links: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[Value, Metric]]:
     """Yield values by twinbed's own reader with checksums ignored: for each link, and for the clients together."""
     import pyarrow.compute as pc
 
-    own = found.filter(pc.and_(pc.equal(found["observer"], TWINBED), pc.equal(found["checksums"], IGNORED)))
+    own = classed.filter(pc.and_(pc.equal(classed["observer"], TWINBED), pc.equal(classed["checksums"], IGNORED)))
     number = {link: int(pc.sum(pc.equal(own["link"], link), min_count=0).as_py()) for link in links}
     clients = [link for link in links if link.startswith(CLIENT)]
     for host, those in (*((("", clients),) if clients else ()), *((link, [link]) for link in links)):

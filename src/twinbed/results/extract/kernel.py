@@ -37,10 +37,10 @@ def kernel_messages(artifacts: Path, files: Iterable[str]) -> pa.Table | None:
         clock = log.with_name(KERNEL_CLOCK)
         if log.name != KERNEL_LOG or not clock.is_file() or not log.is_file():
             continue
-        said = document(parsed(clock.read_bytes()))
-        ahead_s, uncertain_s = value_of(said, "ahead_s", number), value_of(said, "uncertain_s", number)
-        found = map(_LINE.match, log.read_text(errors="replace").splitlines())
-        for line in [each for each in found if each][-MOST:]:
+        read = document(parsed(clock.read_bytes()))
+        ahead_s, uncertain_s = value_of(read, "ahead_s", number), value_of(read, "uncertain_s", number)
+        matches = map(_LINE.match, log.read_text(errors="replace").splitlines())
+        for line in [match for match in matches if match][-MOST:]:
             time_ns = round((float(line[1]) + ahead_s) * 1e9)
             rows.append({"host": log.parent.name, "time_ns": time_ns, "uncertain_s": uncertain_s, "text": line[2]})
     return pa.Table.from_pylist(rows) if rows else None

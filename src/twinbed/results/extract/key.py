@@ -58,7 +58,7 @@ def _key(modules: frozenset[str], package: Path) -> str:
 
 def _code(modules: frozenset[str], package: Path) -> dict[str, bytes]:
     files = source_files(package)
-    whole = tuple(f"{each}." for each in _WHOLE)
+    whole = tuple(f"{part}." for part in _WHOLE)
     for module in modules - files.keys():
         files[module] = Path(inspect.getfile(sys.modules[module]))
     return closure({*_WHOLE, *modules, *(name for name in files if name.startswith(whole))}, files)
@@ -93,7 +93,7 @@ def source_files(package: Path) -> dict[str, Path]:
     """Return module -> its file, of all modules of a package. A folder's module is its ``__init__``."""
     files: dict[str, Path] = {}
     for folder, subfolders, names in os.walk(package):
-        subfolders[:] = [each for each in subfolders if each != "__pycache__"]
+        subfolders[:] = [subfolder for subfolder in subfolders if subfolder != "__pycache__"]
         parts = (package.name, *Path(folder).relative_to(package).parts)
         for name in names:
             if name.endswith(".py"):
@@ -125,7 +125,7 @@ def imported(source: bytes) -> Iterator[str]:
         if module:
             yield module.decode()
         names = direct or plain or _COMMENT.sub(b"", in_parentheses)
-        for each in names.split(b","):
-            name = each.split(b" as ")[0].strip().decode()
+        for part in names.split(b","):
+            name = part.split(b" as ")[0].strip().decode()
             if name:
                 yield f"{module.decode()}.{name}" if module else name

@@ -71,7 +71,7 @@ def pace(
 
 def _longer(client: _Client, other: _Client | None) -> _Client:
     """Return the client record with the longer stalls, among the known ones."""
-    known = [each for each in (client, other) if each is not None and each.stalls is not None]
+    known = [record for record in (client, other) if record is not None and record.stalls is not None]
     return max(known, key=_stalled_s, default=client)
 
 
@@ -102,13 +102,13 @@ def _of_connections(stalls: pa.Table | None, connections: pa.Table | None, lossy
         rows = silent = stalls.filter(pc.equal(stalls["link"], link))
         if lossy:
             rows = rows.filter(pc.greater(pc.add(rows["retransmissions"], rows["probes"]), 0))
-        found = [
+        pauses = [
             Stall((start - begun) / 1e9, seconds)
             for start, seconds in zip(rows["start_ns"].to_pylist(), rows["duration_s"].to_pylist(), strict=True)
         ]
         # Who waits until the capture ends may have sent its last packet long before.
-        lasted = max([pc.max(lasts).as_py(), *(stall.end_s for stall in found)])
-        clients[link] = _Client(link, together(found), lasted, begun, rows.num_rows < silent.num_rows)
+        lasted = max([pc.max(lasts).as_py(), *(stall.end_s for stall in pauses)])
+        clients[link] = _Client(link, together(pauses), lasted, begun, rows.num_rows < silent.num_rows)
     return clients
 
 
@@ -122,14 +122,14 @@ def _with_connections(clients: Sequence[_Client], of_connections: Mapping[str, _
         if other is not None:
             begun = min(client.begun_ns, other.begun_ns)
             both = [
-                Stall(stall.start_s + (each.begun_ns - begun) / 1e9, stall.seconds)
-                for each in (client, other)
-                for stall in each.stalls or ()
+                Stall(stall.start_s + (record.begun_ns - begun) / 1e9, stall.seconds)
+                for record in (client, other)
+                for stall in record.stalls or ()
             ]
-            lasted = max(each.lasted + (each.begun_ns - begun) / 1e9 for each in (client, other))
+            lasted = max(record.lasted + (record.begun_ns - begun) / 1e9 for record in (client, other))
             client = _Client(client.where, together(both), lasted, begun, client.unclear or other.unclear)
         joined.append(client)
-    return [*joined, *(other for link, other in of_connections.items() if link not in {each.where for each in clients})]
+    return [*joined, *(other for link, other in of_connections.items() if link not in {client.where for client in clients})]
 
 
 def _of_requests(table: pa.Table) -> Iterator[_Client]:
@@ -148,9 +148,9 @@ def _of_requests(table: pa.Table) -> Iterator[_Client]:
 
 
 def _values(clients: Sequence[_Client], drift: float | None) -> Iterator[tuple[Value, Metric]]:
-    known = [each.stalls for each in clients if each.stalls is not None]
-    lasted = math.fsum(each.lasted for each in clients)
-    whole = bool(known) and len(known) == len(clients) and lasted > 0 and not any(each.unclear for each in clients)
+    known = [client.stalls for client in clients if client.stalls is not None]
+    lasted = math.fsum(client.lasted for client in clients)
+    whole = bool(known) and len(known) == len(clients) and lasted > 0 and not any(client.unclear for client in clients)
     stalled = math.fsum(stall.seconds for stalls in known for stall in stalls)
     yield Value(STALLS.name, sum(map(len, known)) if whole else None, STALLS.unit), STALLS
     yield Value(STALLED.name, stalled / lasted if whole else None, STALLED.unit), STALLED
@@ -160,7 +160,7 @@ def _values(clients: Sequence[_Client], drift: float | None) -> Iterator[tuple[V
 def _caution(run: str, client: _Client) -> Iterator[Caution]:
     stalls = client.stalls
     if stalls:
-        longest, in_all = max(each.seconds for each in stalls), sum(each.seconds for each in stalls)
+        longest, in_all = max(stall.seconds for stall in stalls), sum(stall.seconds for stall in stalls)
         count = f"{len(stalls)} pauses, " if len(stalls) > 1 else ""
         share = f"{100 * in_all / client.lasted:.2g} % of {client.lasted:.3g} s"
         detail = f"{client.where or 'client'}: {count}the longest {longest:.2g} s; {share}"
@@ -180,8 +180,8 @@ def _of_exchanges(table: pa.Table, lossy: bool) -> Iterator[_Client]:
         first = int(begun.min())
         begun = (begun - first) / 1e9
         events = np.concatenate([begun, begun + own["duration_s"].to_numpy()])
-        found = stalls.of_events(events)
-        yield _Client(link, [] if lossy and found else found, float(np.ptp(events)), first, lossy and bool(found))
+        pauses = stalls.of_events(events)
+        yield _Client(link, [] if lossy and pauses else pauses, float(np.ptp(events)), first, lossy and bool(pauses))
 
 
 def answered(table: pa.Table) -> pa.Table:
@@ -214,7 +214,7 @@ def _of_intervals(table: pa.Table) -> Iterator[_Client]:
             if None not in (*seconds, *done):
                 of_ends.append(_Client(host, stalls.of_intervals(seconds, done), math.fsum(seconds)))
         if of_ends:
-            yield max(of_ends, key=lambda each: math.fsum(stall.seconds for stall in each.stalls or ()))
+            yield max(of_ends, key=lambda client: math.fsum(stall.seconds for stall in client.stalls or ()))
 
 
 def _drift_of_intervals(table: pa.Table) -> float | None:

@@ -154,7 +154,7 @@ def part_from(content: bytes, keys: Mapping[str, str]) -> Part:
             raise BadAnswer(f"a worker's table {name} has other columns than it should have")
         if not set(pc.unique(rows["run"]).to_pylist()) <= keys.keys():
             raise BadAnswer(f"a worker's table {name} has rows of runs that it was not asked to read")
-        if name == RUNS and list(zip(*(rows[each].to_pylist() for each in ("run", "key")), strict=True)) != [*keys.items()]:
+        if name == RUNS and list(zip(*(rows[column].to_pylist() for column in ("run", "key")), strict=True)) != [*keys.items()]:
             raise BadAnswer("a worker's part has other runs than it was asked to read")
     return Part(_name(list(keys), list(keys.values())), files)
 
@@ -221,7 +221,7 @@ def remove_orphans(tables: Tree) -> None:
 
 
 def _part(written: Mapping[str, pa.Table], runs: pa.Table) -> Part:
-    files = {each: _parquet(table) for each, table in written.items() if table.num_rows or each in OURS}
+    files = {name: _parquet(table) for name, table in written.items() if table.num_rows or name in OURS}
     return Part(
         _name(runs["run"].to_pylist(), runs["key"].to_pylist()),
         {**files, RUNS: _parquet(runs.replace_schema_metadata(listed.metadata(files)))},

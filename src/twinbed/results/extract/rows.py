@@ -92,7 +92,7 @@ class Extraction:
     what: str
     """workload, instrument, background load"""
     name: str
-    about: Described | None = None
+    declaration: Described | None = None
     """None if this twinbed has no plugin of that name."""
     services: Sequence[Service] = ()
     """The services that a workload's clients use."""
@@ -116,28 +116,34 @@ def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
     workload = plugins.workloads.get(kind)
     if workload is None:
         return [Extraction("workload", kind)]
-    about = described(workload, settings)
+    declaration = described(workload, settings)
     others: list[tuple[str, Document, Drawn | None]] = []
     if not any(caution.kind is Kind.MODELLED for caution in record.cautions):
         # A model has no places that an instrument could be put at.
-        others += [("instrument", each, record.drawn.get(name)) for name, each in record.settings["instruments"].items()]
-    others += [("background load", each, None) for each in record.settings.get("background", {}).values()]
+        others += [("instrument", chosen, record.drawn.get(name)) for name, chosen in record.settings["instruments"].items()]
+    others += [("background load", chosen, None) for chosen in record.settings.get("background", {}).values()]
     return [
         Extraction(
-            "workload", workload.name, about, _services(workload, settings), partial(_parse, workload, settings, record.clients)
+            "workload",
+            workload.name,
+            declaration,
+            _services(workload, settings),
+            partial(_parse, workload, settings, record.clients),
         ),
         *(
-            _accompanying(what, plugins.accompanying.get(text(each["kind"])), each, about, drawn)
-            for what, each, drawn in others
+            _accompanying(what, plugins.accompanying.get(text(chosen["kind"])), chosen, declaration, drawn)
+            for what, chosen, drawn in others
         ),
     ]
 
 
-def _accompanying(what: str, plugin: Measuring | None, settings: Document, about: Described, drawn: Drawn | None) -> Extraction:
+def _accompanying(
+    what: str, plugin: Measuring | None, settings: Document, workload: Described, drawn: Drawn | None
+) -> Extraction:
     if plugin is None:
         return Extraction(what, str(settings["kind"]))
     read = partial(_extract, plugin, settings)
-    known = Extraction(what, plugin.name, replace(about, metrics=plugin.metrics), read=read)
+    known = Extraction(what, plugin.name, replace(workload, metrics=plugin.metrics), read=read)
     if drawn is None or len(drawn.pairs) == drawn.of:
         return known
     # Hosts are drawn for instruments alone.
@@ -171,9 +177,9 @@ def read_run(
     for artifact in record.artifacts:
         size = sizes.get(artifact["path"])
         if size != artifact["bytes"]:
-            there = "is not there" if size is None else f"has {size} bytes"
+            size_now = "is missing" if size is None else f"has {size} bytes"
             rows.cautions.append(
-                Caution(Kind.UNREADABLE, f"{artifact['path']} {there}, {artifact['bytes']} were recorded", record.id)
+                Caution(Kind.UNREADABLE, f"{artifact['path']} {size_now}, {artifact['bytes']} were recorded", record.id)
             )
     pairs = integer(record.settings["topology"].get("pairs", 1))
     work: float | None = None
@@ -181,26 +187,26 @@ def read_run(
     requests: float | None = None
     of_each: Mapping[str, float] = {}
     for extraction, outcome in zip(extractions, outcomes, strict=True):
-        if extraction.about is None:
+        if extraction.declaration is None:
             detail = f"this twinbed has no {extraction.what} {extraction.name}"
             rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
         elif extraction.what == "workload":
-            work = _add(rows, extraction.name, extraction.about, outcome, folder, None)
-            work_metric = extraction.about.work
+            work = _add(rows, extraction.name, extraction.declaration, outcome, folder, None)
+            work_metric = extraction.declaration.work
             of_each = _work_of_each(rows, work_metric)
             of_clients = [value for value, _ in rows.values]
             requests = work if work_metric == REQUESTS else None
-            rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.about.rate, pairs))
+            rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.declaration.rate, pairs))
         else:
-            _add(rows, extraction.name, extraction.about, _said_of_all(extraction, outcome, of_each), folder, work)
+            _add(rows, extraction.name, extraction.declaration, _extrapolated(extraction, outcome, of_each), folder, work)
     if len(record.clients) > 1:
         rows.values.append((Value(OVERLAP.name, overlap_share(record.clients), OVERLAP.unit), OVERLAP))
     used = list(usage(record.programs))
     known = declared(USAGE_METRICS, work_metric)
     rows.values.extend((value, known[value.metric]) for value in (*used, *derive(used, known, work_metric, work)))
     try:
-        said = kernel_messages(folder / "artifacts", (f"{artifact['path']}" for artifact in record.artifacts))
-        rows.tables.extend([(KERNEL_MESSAGES, said)] if said is not None else [])
+        messages = kernel_messages(folder / "artifacts", (f"{artifact['path']}" for artifact in record.artifacts))
+        rows.tables.extend([(KERNEL_MESSAGES, messages)] if messages is not None else [])
     except UNREADABLE as error:
         rows.cautions.append(Caution(Kind.UNREADABLE, f"kernel logs: {error}".replace(f"{folder}/", ""), record.id))
     lossy = any(caution.kind is Kind.CAPTURE_DROPS for caution in rows.cautions)
@@ -219,14 +225,14 @@ def read_run(
     return rows
 
 
-def _said_of_all(extraction: Extraction, outcome: Outcome, work: Mapping[str, float]) -> Outcome:
+def _extrapolated(extraction: Extraction, outcome: Outcome, work: Mapping[str, float]) -> Outcome:
     return lambda: extraction.of_all(outcome(), work)
 
 
 def _work_of_each(rows: RunRows, work: str) -> Mapping[str, float]:
     """Return host -> the work done from it, if known."""
-    there = [value for value, _ in rows.values if value.metric == work and value.host and not value.direction]
-    return {value.host: value.value for value in there if value.value is not None}
+    known = [value for value, _ in rows.values if value.metric == work and value.host and not value.direction]
+    return {value.host: value.value for value in known if value.value is not None}
 
 
 def _params(plugin: AnyWorkload | Measuring, settings: Document) -> PluginParams:
@@ -237,18 +243,18 @@ def of_plugins(settings: Settings) -> Mapping[str, Document]:
     """Return the settings that plugins read, by their place in the settings of a run."""
     given = {"workload": settings["workload"]}
     for section, of_section in (("instruments", settings["instruments"]), ("background", settings.get("background", {}))):
-        given |= {f"{section}.{name}": each for name, each in of_section.items()}
+        given |= {f"{section}.{name}": own for name, own in of_section.items()}
     return given
 
 
 def refused_settings(given: Mapping[str, Document], plugins: Readers) -> str | None:
     """Describe which of these settings a plugin of this twinbed refuses; None if all are taken."""
-    for where, each in given.items():
+    for where, own in given.items():
         known = plugins.workloads if where == "workload" else plugins.accompanying
-        plugin = known.get(text(each["kind"]))
+        plugin = known.get(text(own["kind"]))
         if plugin is not None:
             try:
-                _params(plugin, each)
+                _params(plugin, own)
             except ValidationError as error:
                 return f"settings.{where}: {refused(error)} (the {plugin.name} of this twinbed)"
     return None
@@ -267,22 +273,22 @@ def _services(workload: AnyWorkload, settings: Document) -> Sequence[Service]:
     return ()
 
 
-def _add(rows: RunRows, name: str, about: Described, outcome: Outcome, folder: Path, done: float | None) -> float | None:
+def _add(rows: RunRows, name: str, declaration: Described, outcome: Outcome, folder: Path, done: float | None) -> float | None:
     """Add what one plugin has read; return the work done, which the workload itself reports."""
-    metrics, work = {metric.name: metric for metric in about.metrics}, about.work
+    metrics, work = {metric.name: metric for metric in declaration.metrics}, declaration.work
     try:
         extracted = outcome()
     except UNREADABLE as error:
         # An absolute path would make the same results differ by where they lie.
         detail = f"{name}: {error}".replace(f"{folder}/", "")
         rows.cautions.append(Caution(Kind.UNREADABLE, detail, rows.record.id))
-        extracted = Extracted([Value(metric.name, None, metric.unit) for metric in about.metrics])
+        extracted = Extracted([Value(metric.name, None, metric.unit) for metric in declaration.metrics])
     undeclared = sorted({value.metric for value in extracted.values} - metrics.keys())
     if undeclared:
         raise TypeError(f"{name} gives {', '.join(undeclared)}, which it does not declare")
     if done is None:
         done = work_done(extracted.values, work)
-    known = declared(about.metrics, work)
+    known = declared(declaration.metrics, work)
     seen: set[tuple[str, str, str]] = set()
     for value in (*extracted.values, *derive(extracted.values, metrics, work, done)):
         place = (value.metric, value.host, value.direction)

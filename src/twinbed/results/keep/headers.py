@@ -61,7 +61,7 @@ def cut(capture: BinaryIO, sink: BinaryIO) -> None:
 def _order(head: bytes) -> str:
     order = _ORDERS.get(head[:4])
     if order is None or len(head) < _HEAD:
-        raise ValueError("it is no plain pcap file")
+        raise ValueError("it is not a plain pcap file")
     return order
 
 

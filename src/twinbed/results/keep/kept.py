@@ -96,11 +96,11 @@ class Kept:
             data = document(parsed(run.read(KEPT, most=MOST_JSON_BYTES)))
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']!r}, this twinbed reads {FORMAT}")
-            files = tuple(_file(each) for each in documents(data["files"]))
+            files = tuple(_file(file) for file in documents(data["files"]))
             counts = value_of(data, "rows", optional(named(integer))) if "rows" in data else None
             return cls(text(data["run"]), text(data["keep"]), text(data["twinbed"]), files, counts)
         except (*_WRONG, RecursionError) as error:
-            raise Damaged(f"{KEPT}: {_said(error)}") from error
+            raise Damaged(f"{KEPT}: {_reason(error)}") from error
 
 
 def _file(data: Document) -> File:
@@ -109,7 +109,7 @@ def _file(data: Document) -> File:
 
 def _path(path: str) -> str:
     if _ARTIFACT.fullmatch(path) is None or {".", ".."} & set(path.split("/")):
-        raise ValueError(f"{path!r:.80} is no artifact")
+        raise ValueError(f"{path!r:.80} is not an artifact of this run")
     return path
 
 
@@ -128,9 +128,9 @@ def kept_and_rows(run: Tree) -> tuple[Kept, dict[str, pa.Table]]:
     """Return what is kept of a run, and its rows of each table. Raises Damaged, also if a table or some rows are lost."""
     kept, tables = Kept.read(run), rows(run)
     for name, count in (kept.rows or {}).items():
-        there = tables[name].num_rows if name in tables else 0
-        if there != count:
-            raise Damaged(f"{ROWS}: only {there:,} of {count:,} rows of the table {name}")
+        present = tables[name].num_rows if name in tables else 0
+        if present != count:
+            raise Damaged(f"{ROWS}: only {present:,} of {count:,} rows of the table {name}")
     return kept, tables
 
 
@@ -143,29 +143,29 @@ def rows(run: Tree) -> dict[str, pa.Table]:
             entries = archive.infolist()
             if len(entries) > MOST_TABLES:
                 raise ValueError(f"it has {len(entries)} files, more than {MOST_TABLES}")
-            found: dict[str, pa.Table] = {}
+            tables: dict[str, pa.Table] = {}
             room = Room()
             for entry in entries:
-                name = _table(entry, found)
+                name = _table(entry, tables)
                 content = archive.read(entry)
                 if len(content) != entry.file_size:
                     raise ValueError(f"{entry.filename} is cut off")
-                found[name] = room.opened(pa.BufferReader(content)).read()
-                found[name].validate(full=True)
-            return found
+                tables[name] = room.opened(pa.BufferReader(content)).read()
+                tables[name].validate(full=True)
+            return tables
     except _WRONG as error:
-        raise Damaged(f"{ROWS}: {_said(error)}") from error
+        raise Damaged(f"{ROWS}: {_reason(error)}") from error
 
 
-def _table(entry: zipfile.ZipInfo, found: Mapping[str, pa.Table]) -> str:
+def _table(entry: zipfile.ZipInfo, tables: Mapping[str, pa.Table]) -> str:
     name = _TABLE.fullmatch(entry.filename)
-    if name is None or name[1] in found:
-        raise ValueError(f"{entry.filename!r:.80} is no name of a table, or is there twice")
+    if name is None or name[1] in tables:
+        raise ValueError(f"{entry.filename!r:.80} is not the name of a table, or occurs twice")
     if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > MOST_BYTES:
         raise ValueError(f"{entry.filename} is packed in another way, or too large")
     return name[1]
 
 
-def _said(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     """Return an error's text without a file's name: the place of results makes no difference."""
     return error.strerror if isinstance(error, OSError | NotPlain) and error.strerror else str(error) or type(error).__name__

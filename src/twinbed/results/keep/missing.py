@@ -24,7 +24,7 @@ def refuse_what_was_not_kept(file: Path) -> None:
     elif pruned := sum(1 for _ in run.parent.glob(f"*/{KEPT}")):  # a pattern that no file matched
         raise TwinbedError(
             f"{file}: no such file: the artifacts of {pruned} runs in {run.parent.parent} were not kept",
-            advice="each run's kept.json lists them; commands on results continue with the rows",
+            advice="each run's kept.json lists them; commands that read results use the rows",
         )
 
 
@@ -36,14 +36,14 @@ def _of_run(file: Path, run: Path) -> None:
     except Damaged:
         return
     path = file.relative_to(run).as_posix()
-    for each in kept.files:
-        if each.path == path and each.kept_as is not None:
+    for entry in kept.files:
+        if entry.path == path and entry.kept_as is not None:
             raise TwinbedError(
                 f"{file}: only the packets' headers of this capture were kept (keep: {kept.keep})",
-                advice=f"read {run / each.kept_as}",
+                advice=f"read {run / entry.kept_as}",
             )
-        if each.path == path:
+        if entry.path == path:
             raise TwinbedError(
                 f"{file}: the artifacts of run {run.name} were not kept (keep: {kept.keep})",
-                advice="commands on results continue with its rows; anything else of the artifacts is lost",
+                advice="commands that read results use its rows; the rest of the artifacts is lost",
             )

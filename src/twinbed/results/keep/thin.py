@@ -89,7 +89,7 @@ class Thinner:
         return Tree(self.results).inside(f"runs/{record.id}")
 
     def _going_of(self, run: Tree, record: Record) -> Iterator[Going]:
-        cut = {each.path: each.kept_as for each in _kept(run) if each.kept_as is not None}
+        cut = {file.path: file.kept_as for file in _kept(run) if file.kept_as is not None}
         for artifact in record.artifacts:
             of = artifact["path"]
             path = cut.get(of) or of
@@ -118,22 +118,22 @@ class Thinner:
     def _thin(self, run: Tree, record: Record, going: Sequence[Going]) -> Thinned:
         rows_before = _size(run, ROWS)
         kept = self._safe_rows(run, record)
-        files = {each.path: each for each in kept.files}
+        files = {file.path: file for file in kept.files}
         artifacts = {artifact["path"]: artifact for artifact in record.artifacts}
-        for each in going:
-            about = artifacts[each.of]
-            file = File(each.of, about["bytes"], about.get("sha256"))
-            if each.word is Word.HEADERS:
-                path = f"{each.of}{headers.SUFFIX}"
-                with run.open(each.path) as capture:
+        for removed in going:
+            recorded = artifacts[removed.of]
+            file = File(removed.of, recorded["bytes"], recorded.get("sha256"))
+            if removed.word is Word.HEADERS:
+                path = f"{removed.of}{headers.SUFFIX}"
+                with run.open(removed.path) as capture:
                     _write(run, path, partial(headers.cut, capture))
                 file = replace(file, kept_as=path, kept_bytes=_size(run, path))
-            files[each.of] = file
+            files[removed.of] = file
         kept = replace(kept, keep=str(self.keep), files=tuple(files[path] for path in artifacts if path in files))
         content = (json.dumps(kept.to_json(), indent=1) + "\n").encode()
         _write(run, KEPT, lambda sink: sink.write(content))
         taken = sum(_remove(run, name) for name in list(_leftovers(run, record)))
-        cut = sum(files[each.of].kept_bytes for each in going)
+        cut = sum(files[removed.of].kept_bytes for removed in going)
         return Thinned(taken, _size(run, ROWS) - rows_before + cut)
 
     def _safe_rows(self, run: Tree, record: Record) -> Kept:
@@ -143,7 +143,11 @@ class Thinner:
                 kept, _ = kept_and_rows(run)
                 return kept
             made = rows_of(run.path, record, self.readers)
-            unread = [each.detail for each in made.cautions if each.kind is Kind.UNREADABLE and each not in record.cautions]
+            unread = [
+                caution.detail
+                for caution in made.cautions
+                if caution.kind is Kind.UNREADABLE and caution not in record.cautions
+            ]
             if unread:
                 raise NotThinned("; ".join(unread))
             tables = {name: table.drop_columns(["run"]) for name, table in tables_of([made]).items() if table.num_rows}
@@ -180,7 +184,7 @@ def _leftovers(run: Tree, record: Record) -> Iterator[str]:
     """Yield files that should not be there. For a run with ``kept.json`` these are files that it does not list as kept; for
     another run, files that were written for one. A capture of the run's own with the name of a cut one does not count."""
     own = {artifact["path"] for artifact in record.artifacts}
-    files = {each.path: each.kept_as for each in _kept(run)}
+    files = {file.path: file.kept_as for file in _kept(run)}
     if run.kind(KEPT) is None:
         yield ROWS
     for path in own:
@@ -204,8 +208,8 @@ def _remove(run: Tree, name: str) -> int:
 
 
 def _size(run: Tree, name: str) -> int:
-    about = run.about(name)
-    return about.st_size if about is not None and stat.S_ISREG(about.st_mode) else 0
+    status = run.status(name)
+    return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else 0
 
 
 _OF_THE_LINK_CHECK = "link-check.*"
@@ -217,8 +221,8 @@ def plugins_of(record: Record, readers: Readers) -> Iterator[AnyWorkload | Measu
     kind = text(record.settings["workload"]["kind"])
     if kind in readers.workloads:
         yield readers.workloads[kind]
-    for each in (record.settings["instruments"], record.settings.get("background", {})):
-        kinds = (text(settings["kind"]) for settings in each.values())
+    for section in (record.settings["instruments"], record.settings.get("background", {})):
+        kinds = (text(settings["kind"]) for settings in section.values())
         yield from (readers.accompanying[kind] for kind in kinds if kind in readers.accompanying)
 
 
@@ -227,5 +231,7 @@ def owner(path: str, record: Record, readers: Readers) -> str:
     name = path.split("/")[2] if path.count("/") > 1 else path
     if fnmatchcase(name, _OF_THE_LINK_CHECK):
         return REST
-    found = {pattern: each.name for each in plugins_of(record, readers) for pattern in each.files if fnmatchcase(name, pattern)}
-    return found[max(found, key=len)] if found else REST
+    owners = {
+        pattern: plugin.name for plugin in plugins_of(record, readers) for pattern in plugin.files if fnmatchcase(name, pattern)
+    }
+    return owners[max(owners, key=len)] if owners else REST

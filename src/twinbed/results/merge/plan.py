@@ -39,7 +39,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
     first = of[0].store.outline
     chosen = reference or of[0].testbeds.get(first.reference or "", testbeds[0])
     if chosen not in testbeds:
-        raise TwinbedError(f"the reference {chosen!r} is no testbed of these results", advice=instead(chosen, testbeds))
+        raise TwinbedError(f"the reference {chosen!r} is not a testbed of these results", advice=instead(chosen, testbeds))
     levels = UnifiedLevels(of)
     runs = [(source, record.id, _moved(source, record, levels)) for source in of for record in source.store.records]
     made = {source.name: {record.id for record in source.store.records} for source in of}
@@ -58,9 +58,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
         )
         for source, run in missing
     ]
-    factors = {
-        factor: list(dict.fromkeys(each.levels.get(factor) for each in planned)) for factor in (TESTBED, *levels.factors)
-    }
+    factors = {factor: list(dict.fromkeys(run.levels.get(factor) for run in planned)) for factor in (TESTBED, *levels.factors)}
     study: Document = {
         "format": FORMAT,
         "study": name,
@@ -70,7 +68,7 @@ def plan(of: Sequence[Source], name: str, reference: str | None, command: str) -
         "factors": factors,
         "margin": first.margin,
         "confidence": first.confidence,
-        "runs": [_entry(each) for each in planned],
+        "runs": [_entry(run) for run in planned],
         "sources": [
             {
                 "name": source.name,
@@ -141,7 +139,7 @@ def _notes(of: Sequence[Source], testbeds: Sequence[str]) -> Iterator[str]:
         several = [source for source in of if name in source.testbeds.values()]
         in_one_cell = len({str(source.given) for source in several}) < len(several)
         if in_one_cell:
-            yield f"the testbed {name} is in {' and '.join(source.name for source in several)}: its replicates are numbered on"
+            yield f"the testbed {name} is in {' and '.join(source.name for source in several)}: its replicates are renumbered"
 
 
 class UnifiedLevels:

@@ -67,56 +67,56 @@ def _renamed(table: pa.Table, ids: Mapping[str, str]) -> pa.Table:
     return named.filter(pa.array([run is not None for run in runs], pa.bool_()))
 
 
-def side_by_side(one: Store, other: Store) -> SideBySide:
+def side_by_side(first: Store, second: Store) -> SideBySide:
     """Combine two results. Raises TwinbedError if they have no testbed, or no cell, in common."""
-    shared = [name for name in one.outline.testbeds if name in other.outline.testbeds]
+    shared = [name for name in first.outline.testbeds if name in second.outline.testbeds]
     if not shared:
-        theirs = "; ".join(f"{each.shown} has {', '.join(each.outline.testbeds) or 'none'}" for each in (one, other))
+        theirs = "; ".join(f"{store.shown} has {', '.join(store.outline.testbeds) or 'none'}" for store in (first, second))
         raise TwinbedError(
             "the two results have no testbed of the same name",
             advice=f"{theirs}. `twinbed merge --rename` merges results whose testbeds have other names",
         )
-    names = _names(one, other)
-    stores = [_of_testbeds(each, shared) for each in (one, other)]
-    if taken := [each.shown for each in stores if any(RESULTS in record.levels for record in each.records)]:
+    names = _names(first, second)
+    stores = [_of_testbeds(store, shared) for store in (first, second)]
+    if taken := [store.shown for store in stores if any(RESULTS in record.levels for record in store.records)]:
         raise TwinbedError(
             f"{taken[0]} has a factor {RESULTS!r} of its own", advice=f"compare --by {RESULTS} compares its levels"
         )
     renamed = {(at, name): name for at in (0, 1) for name in shared}
     of = sources(stores, renamed, {(at, RESULTS): name for at, name in enumerate(names)})
-    reference = one.outline.reference if one.outline.reference in shared else shared[0]
+    reference = first.outline.reference if first.outline.reference in shared else shared[0]
     made = plan(of, f"{names[1]} against {names[0]}", reference, "")
     common = _common(made)
     if not common:
         notes = "; ".join(made.notes)
         raise TwinbedError(
-            f"{one.shown} and {other.shown} have no cell in common",
+            f"{first.shown} and {second.shown} have no cell in common",
             advice=f"their factors differ{f': {notes}' if notes else ''}",
         )
-    runs = [each for each in made.runs if _cell(each[2].levels) in common]
-    ids = [{old: record.id for source, old, record in runs if source is each} for each in of]
+    runs = [run for run in made.runs if _cell(run[2].levels) in common]
+    ids = [{old: record.id for source, old, record in runs if source is merged} for merged in of]
     study = cast(StudyDocument, made.study)
     planned = [Planned(**entry) for entry in study["runs"]]
-    given = one.outline
+    given = first.outline
     outline = Outline(study["study"], tuple(made.testbeds), reference, given.margin, given.confidence, data=study)
     return SideBySide(
-        shown=other.shown,
+        shown=second.shown,
         names=names,
         outline=outline,
         planned=[run for run in planned if _cell(run.levels) in common],
         records=[record for *_, record in runs],
-        cautions=[*one.cautions, *other.cautions],
-        other_settings=one.other_settings + other.other_settings,
-        link_checks=[check for each in of for check in _checks(each)],
-        left_out=[*_left_out(made, stores, (one, other), names, common), *made.notes],
+        cautions=[*first.cautions, *second.cautions],
+        other_settings=first.other_settings + second.other_settings,
+        link_checks=[check for source in of for check in _checks(source)],
+        left_out=[*_left_out(made, stores, (first, second), names, common), *made.notes],
         runs=list(zip(stores, ids, strict=True)),
     )
 
 
-def _names(one: Store, other: Store) -> tuple[str, str]:
+def _names(first: Store, second: Store) -> tuple[str, str]:
     """Return the names of both folders, or if these are equal, the paths that the user gave."""
-    short = [each.shown.resolve().name for each in (one, other)]
-    return (short[0], short[1]) if short[0] != short[1] else (str(one.shown), str(other.shown))
+    short = [store.shown.resolve().name for store in (first, second)]
+    return (short[0], short[1]) if short[0] != short[1] else (str(first.shown), str(second.shown))
 
 
 def _of_testbeds(store: Store, names: Sequence[str]) -> Store:
@@ -136,8 +136,8 @@ def _cells(made: Plan, name: str) -> dict[str, Mapping[str, Level]]:
 
 
 def _common(made: Plan) -> set[str]:
-    one, other = (set(_cells(made, str(name))) for name in dict.fromkeys(record.levels[RESULTS] for *_, record in made.runs))
-    return one & other
+    first, second = (set(_cells(made, str(name))) for name in dict.fromkeys(record.levels[RESULTS] for *_, record in made.runs))
+    return first & second
 
 
 def _left_out(
@@ -145,14 +145,14 @@ def _left_out(
 ) -> Iterator[str]:
     """Yield a sentence for each part that only one of both has."""
     for store, all_of_it, name in zip(stores, whole, names, strict=True):
-        if more := [each for each in all_of_it.outline.testbeds if each not in store.outline.testbeds]:
+        if more := [testbed for testbed in all_of_it.outline.testbeds if testbed not in store.outline.testbeds]:
             yield f"testbeds of {name} alone: {_listed(more)}"
         cells = [levels for cell, levels in _cells(made, name).items() if cell not in common]
         if cells:
-            texts = (", ".join(f"{of} {level_text(level)}" for of, level in each.items() if of != RESULTS) for each in cells)
+            texts = (", ".join(f"{of} {level_text(level)}" for of, level in cell.items() if of != RESULTS) for cell in cells)
             yield f"cells of {name} alone: {_listed([*texts], '; ')}"
-    one, other = (set(store.table("metrics", ["metric"])["metric"].to_pylist()) for store in stores)
-    for name, more in zip(names, (sorted(one - other), sorted(other - one)), strict=True):
+    first, second = (set(store.table("metrics", ["metric"])["metric"].to_pylist()) for store in stores)
+    for name, more in zip(names, (sorted(first - second), sorted(second - first)), strict=True):
         if more:
             yield f"metrics of {name} alone: {_listed(more)}"
 

@@ -41,7 +41,7 @@ def sources(stores: Sequence[Store], renamed: Mapping[Named, str], given: Mappin
     the levels of factors of all runs."""
     names = _distinct([store.path.resolve().name for store in stores])
     asked = [
-        {testbed: renamed.get((at, testbed), testbed) for testbed in each.outline.testbeds} for at, each in enumerate(stores)
+        {testbed: renamed.get((at, testbed), testbed) for testbed in store.outline.testbeds} for at, store in enumerate(stores)
     ]
     taken = [name for of_source in asked for name in of_source.values()]
     sources: list[Source] = []
@@ -67,5 +67,5 @@ def _distinct(names: Sequence[str]) -> list[str]:
     distinct: list[str] = []
     for name in names:
         numbered = (f"{name}-{number}" for number in itertools.count(2))
-        distinct.append(next(each for each in itertools.chain([name], numbered) if each not in distinct))
+        distinct.append(next(candidate for candidate in itertools.chain([name], numbered) if candidate not in distinct))
     return distinct

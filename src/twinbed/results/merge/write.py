@@ -23,10 +23,10 @@ def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | No
     of an earlier merge is replaced; any other is refused."""
     _may_be_made(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside, making = Tree(folder.parent), f".{folder.name}.new"
+    parent, making = Tree(folder.parent), f".{folder.name}.new"
     try:
-        beside.remove(making)
-        beside.make(making)
+        parent.remove(making)
+        parent.make(making)
         new = Tree(folder.parent / making)
         new.make("links")
         for number, (source, old, record) in enumerate(made.runs, start=1):
@@ -38,15 +38,15 @@ def write(made: Plan, folder: Path, on_progress: Callable[[int, int], None] | No
         for source in {source.name: source for source, *_ in made.runs}.values():
             _links(source, new)
         new.write("study.json", json.dumps(made.study, indent=1) + "\n")
-        beside.remove(folder.name)
-        beside.rename(making, folder.name)
+        parent.remove(folder.name)
+        parent.rename(making, folder.name)
     except OSError as error:
         # Of a copy that fails, the first name is the source's, which may be a folder that an archive was unpacked to.
         where = error.filename2 or error.filename or folder
         raise TwinbedError(f"{where}: {error.strerror}", advice="name another folder with -o") from error
     finally:
         with contextlib.suppress(OSError):
-            beside.remove(making)
+            parent.remove(making)
 
 
 def _may_be_made(folder: Path) -> None:
@@ -55,30 +55,30 @@ def _may_be_made(folder: Path) -> None:
     with contextlib.suppress(OSError, ValueError):
         if "sources" in loads(Tree(folder).read("study.json")):
             return
-    raise TwinbedError(f"{folder} exists, and no merge made it", advice="name another folder with -o")
+    raise TwinbedError(f"{folder} exists, and is not the result of a merge", advice="name another folder with -o")
 
 
-def _linked(there: Tree, run: str, new: Tree, here: str) -> None:
+def _linked(source: Tree, run: str, new: Tree, here: str) -> None:
     """Link a run's folder without its record. Raises NotPlain for a link or the like, which leads to other files here. Folders
     are made, not copied: a read-only source has them read-only."""
     new.make(here)
-    for name, about in there.all_below(run, folders=True):
-        if stat.S_ISDIR(about.st_mode):
+    for name, status in source.all_below(run, folders=True):
+        if stat.S_ISDIR(status.st_mode):
             new.make(f"{here}/{name}")
         elif name != "run.json":
-            _link(there, f"{run}/{name}", new, f"{here}/{name}")
+            _link(source, f"{run}/{name}", new, f"{here}/{name}")
 
 
-def _link(there: Tree, one: str, new: Tree, other: str) -> None:
+def _link(old: Tree, name: str, new: Tree, new_name: str) -> None:
     try:
-        there.link(one, new, other)
+        old.link(name, new, new_name)
     except OSError:
-        with there.open(one) as source, new.create(other) as copy:
+        with old.open(name) as source, new.create(new_name) as copy:
             shutil.copyfileobj(source, copy)
             copy.flush()
-            about = os.fstat(source.fileno())
-            os.fchmod(copy.fileno(), stat.S_IMODE(about.st_mode) & 0o777)
-            os.utime(copy.fileno(), ns=(about.st_atime_ns, about.st_mtime_ns))
+            status = os.fstat(source.fileno())
+            os.fchmod(copy.fileno(), stat.S_IMODE(status.st_mode) & 0o777)
+            os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _links(source: Source, new: Tree) -> None:

@@ -101,10 +101,11 @@ def test_what_is_asked_for_with_the_results_in_hand_is_shown_as_that() -> None:
     found = compare.run(given, CompareParams(exclude=("stall",)))
     assert found.excluded is not None and found.excluded.asked_now and found.comparisons[0].estimate.n == 6
     assert (
-        found.excluded.sentence == "Runs left out, as was asked for now, not by the study (exclude: stall): a 1 of 7, b 0 of 7."
+        found.excluded.sentence
+        == "Runs left out, as requested for this comparison, not by the study (exclude: stall): a 1 of 7, b 0 of 7."
     )
     assert [each.detail for each in found.cautions if each.kind is Kind.EXCLUDED_AFTERWARDS] == [
-        "stall: asked for with the results in hand"
+        "stall: requested after the results were known"
     ]
     with pytest.raises(ValueError, match="'drift' is not a caution that leaves a run out, expected stall"):
         CompareParams(exclude=("drift",))

@@ -154,7 +154,9 @@ def test_a_study_ends_with_its_verdicts(whole: tuple[Results, Ending]) -> None:
     planned = json.loads((results.path / "study.json").read_text())["runs"]
     assert len(planned) == ending.made
     assert Verdict.INCONCLUSIVE not in {verdict for _, verdict, _ in results.verdicts()}
-    assert results.said[-1].startswith(f"Look {len(taken)} of 6, after {taken[-1].blocks} blocks: 3 of 3 headline verdicts; ")
+    assert results.said[-1].startswith(
+        f"Interim analysis {len(taken)} of 6, after {taken[-1].blocks} blocks: 3 of 3 headline verdicts; "
+    )
     assert results.reach(study()) == taken[-1].blocks
     assert results.carry(study()).made == 0
 
@@ -325,7 +327,7 @@ def test_the_command_ends_with_the_study_and_needs_nothing_more(
     assert main.run(["run", str(file), "-o", str(results.path), "--no-report"]) == 0
     said = capsys.readouterr()
     look = results.looks.taken[-1]
-    assert f"Look {look.number} of 6" in said.err and f"Look {look.number} of 6" in said.out
+    assert f"Interim analysis {look.number} of 6" in said.err and f"Interim analysis {look.number} of 6" in said.out
     assert "at most" in said.err
     assert main.run(["run", str(file), "-o", str(results.path), "--no-report"]) == 0
     assert "Look" not in capsys.readouterr().err, "what is old is not told again"
@@ -340,7 +342,7 @@ def test_compare_and_the_page_say_which_look(decided: Results) -> None:
     results = decided
     look = results.looks.taken[-1]
     said = CliRunner().invoke(compare_command, [str(results.path)], standalone_mode=False, obj=ResultsFolders()).output
-    assert f"Look {look.number} of 6, after {look.blocks} blocks: 3 of 3 headline verdicts; alpha spent" in said
+    assert f"Interim analysis {look.number} of 6, after {look.blocks} blocks: 3 of 3 headline verdicts; alpha spent" in said
     data = json.loads(
         CliRunner()
         .invoke(compare_command, [str(results.path), "--format", "json"], standalone_mode=False, obj=ResultsFolders())
@@ -349,7 +351,7 @@ def test_compare_and_the_page_say_which_look(decided: Results) -> None:
     assert (data["look"]["blocks"], data["look"]["ended"]) == (look.blocks, "decided")
     store = extracted(results.path)
     html = page(store, compare.run(store))
-    assert f"Look {look.number} of 6" in html
+    assert f"Interim analysis {look.number} of 6" in html
     assert "5 to 30, until decided" in html
 
 

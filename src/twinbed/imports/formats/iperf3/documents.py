@@ -76,10 +76,10 @@ def documents(text: str) -> Sequence[Output]:
     if not outputs:
         return list(_within(text))
     outputs[-1].diagnostics += waiting
-    after = [each.line for each in outputs[1:]]
-    for each, end in zip(outputs, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
-        if each.cut:
-            each.diagnostics.append(Diagnostic("the document is cut; only its whole parts are read", max(each.line, end - 1)))
+    after = [output.line for output in outputs[1:]]
+    for part, end in zip(outputs, [*after, line_of(text.rstrip("\n"), len(text)) + 1], strict=True):
+        if part.cut:
+            part.diagnostics.append(Diagnostic("the document is cut; only its whole parts are read", max(part.line, end - 1)))
     return outputs
 
 
@@ -190,7 +190,7 @@ def _salvaged(part: str) -> tuple[Output, int] | None:
             if not stack or stack.pop() != _OPENS[mark]:
                 break
             if len(stack) <= len(_CLOSED[-1]) and "".join(stack) in _CLOSED:
-                end, closers = token.end(), "".join(_CLOSES[each] for each in reversed(stack))
+                end, closers = token.end(), "".join(_CLOSES[bracket] for bracket in reversed(stack))
     read = _decoded(part[:end] + closers, 0) if end else None
     if read is None:
         return None
@@ -209,20 +209,20 @@ def _within(text: str) -> Iterator[Output]:
     while waiting:
         name, part = waiting.pop()
         listed = part if isinstance(part, list) else []
-        members = list(part.items()) if isinstance(part, dict) else [("", each) for each in listed]
+        members = list(part.items()) if isinstance(part, dict) else [("", element) for element in listed]
         if isinstance(part, dict) and isinstance(part.get("intervals"), list) and isinstance(part.get("end"), dict):
             diagnostic = Diagnostic(f"the document is a member of another: {name[:SHOWN]!r}", 1, harmless=True)
             yield Output(part, 1, [diagnostic])
         else:
-            waiting += [(key or name, each) for key, each in reversed(members) if isinstance(each, dict | list)]
+            waiting += [(key or name, member) for key, member in reversed(members) if isinstance(member, dict | list)]
 
 
 def _other(part: str, line: int) -> Iterator[Diagnostic]:
     """Yield a diagnostic of text that is no document and does not join the elements of a list. ``line``: its first."""
     lines = part.split("\n")
-    indices = [index for index, each in enumerate(lines) if each.strip(" \t,[]")]
+    indices = [index for index, content in enumerate(lines) if content.strip(" \t,[]")]
     if indices:
         more = f" (and {len(indices) - 1} more)" if len(indices) > 1 else ""
         # A line that begins as JSON does may be the rest of a document.
         harmless = not any(lines[index].lstrip().startswith(tuple('{}[]",')) for index in indices)
-        yield Diagnostic(f"is no document of iperf3: {lines[indices[0]].strip()[:SHOWN]!r}{more}", line + indices[0], harmless)
+        yield Diagnostic(f"is not an iperf3 document: {lines[indices[0]].strip()[:SHOWN]!r}{more}", line + indices[0], harmless)

@@ -36,16 +36,16 @@ def _read_documents(source: Source, options: Document) -> Sequence[Measurement]:
         if (test := cookie(document)) is not None:
             alike = seen.setdefault(test, [])
             if document.content in alike:
-                idle.append(Diagnostic("the same document once more", document.line, harmless=True))
+                idle.append(Diagnostic("the same document again", document.line, harmless=True))
                 continue
             alike.append(document.content)
-        one, empty = _read(document)
+        measured, empty = _read(document)
         if empty and (measurements or not document.content.get("error")):
             idle += _nothing(document)
         else:
-            measurements.append(one)
+            measurements.append(measured)
     if not measurements:
-        raise FormatError("has no measurement of iperf3: " + ("; ".join(map(str, idle)) or "no document is iperf3's"))
+        raise FormatError("has no measurement of iperf3: " + ("; ".join(map(str, idle)) or "no document is from iperf3"))
     if idle:
         measurements[-1] = replace(measurements[-1], diagnostics=[*measurements[-1].diagnostics, *idle])
     return measurements
@@ -138,9 +138,9 @@ class _Records:
                 total = object_at(record, name)
                 sends = total.get("sender")
                 sends = sends if isinstance(sends, bool) else usually_sends
-                one = self._interval(total, sends, objects_at(record, "streams")) if total else None
-                if one is not None:
-                    self._by_sends[sends].append(one)
+                interval = self._interval(total, sends, objects_at(record, "streams")) if total else None
+                if interval is not None:
+                    self._by_sends[sends].append(interval)
                     wholly += 1
                 elif total:
                     wholly = -2
@@ -153,18 +153,18 @@ class _Records:
         self.both = bool(self._by_sends[True] and self._by_sends[False])
 
     def of(self, sends: bool) -> Sequence[Interval]:
-        return [each for each in self._by_sends[sends] if not each.omitted and each.seconds > 0]
+        return [interval for interval in self._by_sends[sends] if not interval.omitted and interval.seconds > 0]
 
     def _interval(self, total: Document, sends: bool, streams: Sequence[Document]) -> Interval | None:
         start, seconds, size = (number(total.get(name)) for name in ("start", "seconds", "bytes"))
         if start is None or seconds is None or size is None:
             return None
-        mine = [each for each in streams if each.get("sender", sends) == sends]
+        mine = [stream for stream in streams if stream.get("sender", sends) == sends]
         if self.udp is None:
             self.udp = "packets" in total
         if self.mtu is None and mine:
             self.mtu = number(mine[0].get("pmtu"))
-        orders = [number(each.get("out_of_order")) for each in mine]
+        orders = [number(stream.get("out_of_order")) for stream in mine]
         return Interval(
             start,
             seconds,
@@ -173,17 +173,17 @@ class _Records:
             number(total.get("retransmits")),
             number(total.get("packets")),
             number(total.get("lost_packets")),
-            sum(each for each in orders if each is not None) if orders and None not in orders else None,
-            () if sends else _present([each.get("jitter_ms") for each in mine if number(each.get("packets"))], 1e-3),
-            _present([each.get("rtt") for each in mine], 1e-6) if sends else (),
-            _present([each.get("snd_cwnd") for each in mine], 1.0) if sends else (),
+            sum(order for order in orders if order is not None) if orders and None not in orders else None,
+            () if sends else _present([stream.get("jitter_ms") for stream in mine if number(stream.get("packets"))], 1e-3),
+            _present([stream.get("rtt") for stream in mine], 1e-6) if sends else (),
+            _present([stream.get("snd_cwnd") for stream in mine], 1.0) if sends else (),
         )
 
 
 def _present(numbers: Sequence[object], unit: float) -> Sequence[float]:
     """Return all of them in base units, or none."""
-    read = [number(each) for each in numbers]
-    return [each * unit for each in read if each is not None] if None not in read else ()
+    read = [number(value) for value in numbers]
+    return [value * unit for value in read if value is not None] if None not in read else ()
 
 
 def _summary(record: Document) -> Summary | None:
@@ -232,7 +232,7 @@ def _facts(
 
 iperf3_json = Format(
     "iperf3-json",
-    "iperf3's JSON (-J, --json-stream), of a client or a server",
+    "iperf3's JSON (-J, --json-stream), from a client or a server",
     METRICS,
     _recognises,
     _read_documents,

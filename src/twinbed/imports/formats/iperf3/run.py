@@ -49,7 +49,7 @@ def row(begun: re.Match[str], line: str) -> Row | None:
     rest = _REST.fullmatch(line, begun.end())
     if rest is None:
         return None
-    start, end, size, rate = (number(each) for each in (begun["start"], begun["end"], rest["size"], rest["rate"]))
+    start, end, size, rate = (number(text) for text in (begun["start"], begun["end"], rest["size"], rest["rate"]))
     if start is None or end is None or size is None or rate is None or end < start:
         return None
     cwnd, jitter = number(rest["cwnd"]), number(rest["jitter"])
@@ -106,13 +106,13 @@ class Run:
         self._headings.append(text)
         self._here += 1
 
-    def add(self, number: int, one: Row, line: str) -> None:
+    def add(self, number: int, added: Row, line: str) -> None:
         """Add a row. Before iperf 3.7 UDP's summary has no mark: its size is the sender's, losses and jitter the receiver's."""
-        unmarked = self._here > 1 and not one.mark
+        unmarked = self._here > 1 and not added.mark
         if unmarked and "Datagrams" not in self._headings[-1]:
             self.diagnostics.append(unread(line, number, "is a summary of neither end"))
         else:
-            self.rows.append((number, self.server_output, replace(one, mark=BOTH) if unmarked else one))
+            self.rows.append((number, self.server_output, replace(added, mark=BOTH) if unmarked else added))
 
     def begin_server_output(self) -> None:
         self.server_output, self._here = True, 0
@@ -192,45 +192,45 @@ class Run:
             if self.server or self.error or self.unheard:
                 # This zero did not come from the other end.
                 remote = None
-            near.cpu_share, far.cpu_share = (_share(each) for each in ((local, remote) if mine else (remote, local)))
+            near.cpu_share, far.cpu_share = (_share(share) for share in ((local, remote) if mine else (remote, local)))
 
     def _summarise(self, side: Side, mark: str, rows: Sequence[Row], udp: bool | None, near: bool) -> None:
-        one = _together(rows)
-        if one is None or (not near and (self.server or self.error or (not self.done and not one.size_bytes))):
+        total = _together(rows)
+        if total is None or (not near and (self.server or self.error or (not self.done and not total.size_bytes))):
             # An end prints zeros for the other if it got no report from it.
             return
         sent = mark == "sender"
         side.summary = Summary(
-            seconds=one.end_s - one.start_s,
-            size_bytes=one.size_bytes,
-            rate_bit_s=one.rate_bit_s,
-            retransmissions=one.count if sent and not udp else None,
-            datagrams=one.datagrams if udp else None,
-            lost=None if sent else one.lost,
-            jitter_s=None if sent else one.jitter_s,
+            seconds=total.end_s - total.start_s,
+            size_bytes=total.size_bytes,
+            rate_bit_s=total.rate_bit_s,
+            retransmissions=total.count if sent and not udp else None,
+            datagrams=total.datagrams if udp else None,
+            lost=None if sent else total.lost,
+            jitter_s=None if sent else total.jitter_s,
         )
 
     def _intervals(self, rows: Sequence[Row], udp: bool | None, sends: bool) -> Iterator[Interval]:
         groups: list[list[Row]] = []
-        for each in rows:
-            if each.mark in SUMMARIES:
+        for printed in rows:
+            if printed.mark in SUMMARIES:
                 continue
             last = groups[-1] if groups else []
             if (
                 last
                 and not last[-1].is_sum
-                and (last[0].start_s, last[0].end_s, last[0].mark) == (each.start_s, each.end_s, each.mark)
+                and (last[0].start_s, last[0].end_s, last[0].mark) == (printed.start_s, printed.end_s, printed.mark)
             ):
-                last.append(each)
+                last.append(printed)
             else:
-                groups.append([each])
+                groups.append([printed])
         several = any(len(group) > 1 for group in groups)
         for group in groups:
             total = _together(group)
             if total is None or (several and not total.is_sum) or total.mark:
                 continue
-            streams = [each for each in group if not each.is_sum]
-            jitters = [each.jitter_s for each in streams if each.jitter_s is not None and each.datagrams]
+            streams = [stream for stream in group if not stream.is_sum]
+            jitters = [stream.jitter_s for stream in streams if stream.jitter_s is not None and stream.datagrams]
             yield Interval(
                 total.start_s,
                 total.end_s - total.start_s,
@@ -239,13 +239,13 @@ class Run:
                 datagrams=(total.count if sends else total.datagrams) if udp else None,
                 lost=total.lost,
                 jitters_s=jitters if not sends else (),
-                cwnds_bytes=[each.cwnd_bytes for each in streams if each.cwnd_bytes is not None] if sends else (),
+                cwnds_bytes=[stream.cwnd_bytes for stream in streams if stream.cwnd_bytes is not None] if sends else (),
             )
 
 
 def _together(rows: Sequence[Row]) -> Row | None:
     """Return the sum of streams, or the only one; None where there are several without a sum, as in a text that is cut."""
-    sums = [each for each in rows if each.is_sum]
+    sums = [printed for printed in rows if printed.is_sum]
     return sums[-1] if sums else rows[0] if len(rows) == 1 else None
 
 

@@ -55,7 +55,7 @@ def _recognises(head: bytes) -> bool:
 def _read(source: Source, options: Document) -> Sequence[Measurement]:
     text = source.text()
     if _IPERF_2.search(text):
-        raise FormatError("is of iperf 2; its format is iperf2")
+        raise FormatError("is from iperf 2; its format is iperf2")
     lines, cut = whole_lines(text, ("sender", "receiver", "Done."))
     reader = _Reader()
     for index, line in enumerate(lines):
@@ -92,11 +92,11 @@ class _Reader:
             self._other(line, number_)
 
     def _part(self, line: str, number_: int, match: re.Match[str]) -> None:
-        one = row(match, line)
-        if one is None:
+        parsed = row(match, line)
+        if parsed is None:
             self._current().append(unread(line, number_))
         else:
-            self._run().add(number_, one, line)
+            self._run().add(number_, parsed, line)
 
     def _current(self) -> list[Diagnostic]:
         return self._open.diagnostics if self._open else self.diagnostics
@@ -140,7 +140,7 @@ class _Reader:
         elif plain and not self._circumstance(line) and not _NOTHING.search(line):
             # A date, an echo or a prompt between two reports does no harm; a line that begins as a row may be a damaged row.
             between = (self._open is None or self._open.complete) and not plain.startswith("[")
-            self._current().append(replace(unread(line, number_, "is no line of iperf3"), harmless=between))
+            self._current().append(replace(unread(line, number_, "is not a line of iperf3"), harmless=between))
 
     def _circumstance(self, line: str) -> bool:
         facts = self._open.facts if self._open is not None else self._facts
@@ -178,7 +178,7 @@ def _seconds(text: str) -> float | None:
 
 iperf3_text = Format(
     "iperf3-text",
-    "iperf3's output for people, of a client or a server",
+    "iperf3's text output, from a client or a server",
     METRICS,
     _recognises,
     _read,

@@ -100,8 +100,8 @@ class Side:
         if self.intervals is None or summary is None or not summary.size_bytes or not summary.seconds:
             return None
         seconds, size = (
-            math.fsum(each.seconds for each in self.intervals),
-            math.fsum(each.size_bytes for each in self.intervals),
+            math.fsum(interval.seconds for interval in self.intervals),
+            math.fsum(interval.size_bytes for interval in self.intervals),
         )
         short = seconds < COVERED * summary.seconds and size < COVERED * summary.size_bytes
         return (seconds, summary.seconds) if short else None
@@ -143,9 +143,9 @@ class Way:
     def _deviation(self) -> Number:
         """Return the sd of the goodput over intervals of a second; over others it is another quantity."""
         long = _long(self.receiver.records)
-        if len(long) < 2 or not OF_A_SECOND[0] <= max(each.seconds for each in long) <= OF_A_SECOND[1]:
+        if len(long) < 2 or not OF_A_SECOND[0] <= max(interval.seconds for interval in long) <= OF_A_SECOND[1]:
             return None
-        rates = [8 * each.size_bytes / each.seconds for each in long]
+        rates = [8 * interval.size_bytes / interval.seconds for interval in long]
         deviation = stdev(rates)
         # A deviation below the rounding of the rates cannot be seen.
         return deviation if deviation >= self.rounding * fmean(rates) else None
@@ -154,8 +154,8 @@ class Way:
         """Return bytes, seconds and bit/s."""
         if side.intervals and not side.lacking:
             counted, lasted = (
-                math.fsum(each.size_bytes for each in side.intervals),
-                math.fsum(each.seconds for each in side.intervals),
+                math.fsum(interval.size_bytes for interval in side.intervals),
+                math.fsum(interval.seconds for interval in side.intervals),
             )
             return counted, lasted, _rate(counted, lasted)
         if side.summary is None or (side.intervals is not None and not side.lacking):
@@ -167,8 +167,8 @@ class Way:
     def _tcp(self) -> Iterator[tuple[str, Number]]:
         yield "tcp_retransmissions", _count(self.sender, "retransmissions")
         long = _long(self.sender.records)
-        yield "tcp_rtt_mean", _mean([rtt for each in long for rtt in each.rtts_s])
-        yield "tcp_cwnd_mean", _mean([cwnd for each in long for cwnd in each.cwnds_bytes])
+        yield "tcp_rtt_mean", _mean([rtt for interval in long for rtt in interval.rtts_s])
+        yield "tcp_cwnd_mean", _mean([cwnd for interval in long for cwnd in interval.cwnds_bytes])
 
     def _datagrams(self, send_rate: Number) -> Iterator[tuple[str, Number]]:
         went, counted, missed = (
@@ -187,8 +187,11 @@ class Way:
             if send_rate is not None:
                 yield "effective_throughput", (1 - missed / of) * send_rate
         if self.receiver.intervals is not None:
-            yield "out_of_order_datagrams", _sum([each.out_of_order for each in self.receiver.records])
-            yield "interarrival_jitter", _mean([jitter for each in _long(self.receiver.records) for jitter in each.jitters_s])
+            yield "out_of_order_datagrams", _sum([interval.out_of_order for interval in self.receiver.records])
+            yield (
+                "interarrival_jitter",
+                _mean([jitter for interval in _long(self.receiver.records) for jitter in interval.jitters_s]),
+            )
         if self.receiver.summary is not None:
             yield "interarrival_jitter_last", self.receiver.summary.jitter_s
 
@@ -197,8 +200,8 @@ class Way:
         direction = f" ({self.direction})" if self.direction else ""
         for name, side in (("sender", self.sender), ("receiver", self.receiver)):
             if side.intervals and side.lacking:
-                there, whole = side.lacking
-                detail = f"cover {there:.4g} s of {whole:.4g} s; iperf3's summary is used"
+                covered, whole = side.lacking
+                detail = f"cover {covered:.4g} s of {whole:.4g} s; iperf3's summary is used"
                 yield Caution(Kind.UNREADABLE, f"the {name}'s intervals{direction} {detail}")
             elif side.intervals and side.summary is not None:
                 for what, summed, counted, unit in self._pairs(name, side.intervals, side.summary):
@@ -206,16 +209,19 @@ class Way:
                     yield Caution(Kind.CONTRADICTED, f"iperf3's summary of the {name}{direction} has {detail}")
 
     def _pairs(self, name: str, intervals: Sequence[Interval], summary: Summary) -> Iterator[tuple[str, float, float, str]]:
-        size, seconds = math.fsum(each.size_bytes for each in intervals), math.fsum(each.seconds for each in intervals)
+        size, seconds = (
+            math.fsum(interval.size_bytes for interval in intervals),
+            math.fsum(interval.seconds for interval in intervals),
+        )
         pairs = [
             ("size", summary.size_bytes, size, " bytes", max(TAIL, 2 * self.rounding)),
             ("rate", summary.rate_bit_s, _rate(size, seconds), " bit/s", 0.01 + 2 * self.rounding),
-            ("retransmissions", summary.retransmissions, _sum([each.retransmissions for each in intervals]), "", 0.0),
-            ("datagrams", summary.datagrams, _sum([each.datagrams for each in intervals]), "", 0.0),
+            ("retransmissions", summary.retransmissions, _sum([interval.retransmissions for interval in intervals]), "", 0.0),
+            ("datagrams", summary.datagrams, _sum([interval.datagrams for interval in intervals]), "", 0.0),
         ]
         if name == "receiver":
-            jitter = _mean([one for each in _long(intervals) for one in each.jitters_s])
-            pairs.append(("losses", summary.lost, _sum([each.lost for each in intervals]), "", 0.0))
+            jitter = _mean([jitter_s for interval in _long(intervals) for jitter_s in interval.jitters_s])
+            pairs.append(("losses", summary.lost, _sum([interval.lost for interval in intervals]), "", 0.0))
             pairs.append(("jitter", summary.jitter_s, jitter, " s", 1e-3 + 2 * self.rounding))
         for what, summed, counted, unit, share in pairs:
             least = JITTER_STEP_S if what == "jitter" and self.rounding else 0.0
@@ -231,37 +237,37 @@ class Way:
         far = "client" if self.near == "server" else "server"
         ends = (self.near, far) if self.near_sends else (far, self.near)
         for side, end in zip((self.sender, self.receiver), ends, strict=True):
-            for each in side.intervals or ():
+            for interval in side.intervals or ():
                 row = {
                     "host": "",
                     "end": end,
-                    "start_s": each.start_s,
-                    "seconds": each.seconds,
-                    "bytes": int(each.size_bytes),
-                    "retransmissions": _as_int(each.retransmissions),
-                    "datagrams": _as_int(each.datagrams),
-                    "lost_datagrams": _as_int(each.lost),
-                    "jitter_s": _mean(each.jitters_s),
+                    "start_s": interval.start_s,
+                    "seconds": interval.seconds,
+                    "bytes": int(interval.size_bytes),
+                    "retransmissions": _as_int(interval.retransmissions),
+                    "datagrams": _as_int(interval.datagrams),
+                    "lost_datagrams": _as_int(interval.lost),
+                    "jitter_s": _mean(interval.jitters_s),
                 }
                 yield {**row, "direction": self.direction} if self.direction else row
 
 
 def _count(side: Side, name: str) -> Number:
     if side.intervals is not None and not side.lacking:
-        return _sum([getattr(each, name) for each in side.intervals])
+        return _sum([getattr(interval, name) for interval in side.intervals])
     summarised: Number = getattr(side.summary, name) if side.summary is not None and side.counts else None
     return summarised
 
 
 def _long(intervals: Sequence[Interval] | None) -> Sequence[Interval]:
     """Return the intervals without slivers: the last may be one."""
-    longest = max((each.seconds for each in intervals or ()), default=0.0)
-    return [each for each in intervals or () if each.seconds >= SHORT * longest and each.seconds > 0]
+    longest = max((interval.seconds for interval in intervals or ()), default=0.0)
+    return [interval for interval in intervals or () if interval.seconds >= SHORT * longest and interval.seconds > 0]
 
 
 def _sum(numbers: Sequence[Number]) -> Number:
     """Return the sum; None where a number is missing, or there is none."""
-    present = [one for one in numbers if one is not None]
+    present = [number for number in numbers if number is not None]
     return math.fsum(present) if present and len(present) == len(numbers) else None
 
 
@@ -273,8 +279,8 @@ def _rate(size_bytes: Number, seconds: Number) -> Number:
     return 8 * size_bytes / seconds if size_bytes is not None and seconds else None
 
 
-def _as_int(one: Number) -> int | None:
-    return None if one is None else int(one)
+def _as_int(number: Number) -> int | None:
+    return None if number is None else int(number)
 
 
 C_TO_S, S_TO_C = "client_to_server", "server_to_client"
@@ -293,29 +299,29 @@ class Circumstances:
     diagnostics: Sequence[Diagnostic]
 
 
-def measurement(ways: Sequence[Way], about: Circumstances) -> Measurement:
+def measurement(ways: Sequence[Way], circumstances: Circumstances) -> Measurement:
     rows = [row for way in ways for row in way.rows()]
     return Measurement(
         values=[value for way in ways for value in values(way.numbers(), METRICS, direction=way.direction)],
         tables={"intervals": table(rows)} if rows else {},
-        cautions=[*_cautions(ways, about), *(caution for way in ways for caution in way.contradictions())],
-        diagnostics=about.diagnostics,
-        facts=about.facts,
-        started_s=about.started_s,
+        cautions=[*_cautions(ways, circumstances), *(caution for way in ways for caution in way.contradictions())],
+        diagnostics=circumstances.diagnostics,
+        facts=circumstances.facts,
+        started_s=circumstances.started_s,
     )
 
 
-def _cautions(ways: Sequence[Way], about: Circumstances) -> Iterator[Caution]:
-    if about.error:
-        yield Caution(Kind.CUT_SHORT, f"iperf3: {about.error}")
+def _cautions(ways: Sequence[Way], circumstances: Circumstances) -> Iterator[Caution]:
+    if circumstances.error:
+        yield Caution(Kind.CUT_SHORT, f"iperf3: {circumstances.error}")
         return
     for way in ways:
         side = way.receiver if way.receiver.intervals is not None else way.sender
         intervals = None if side.lacking else side.intervals
-        whole = math.fsum(each.seconds for each in intervals or ())
-        if about.duration_s and intervals and whole < CLEARLY_SHORT * about.duration_s:
+        whole = math.fsum(interval.seconds for interval in intervals or ())
+        if circumstances.duration_s and intervals and whole < CLEARLY_SHORT * circumstances.duration_s:
             direction = f" ({way.direction})" if way.direction else ""
-            yield Caution(Kind.CUT_SHORT, f"only {whole:.3g} s of {about.duration_s:g} s are recorded{direction}")
+            yield Caution(Kind.CUT_SHORT, f"only {whole:.3g} s of {circumstances.duration_s:g} s are recorded{direction}")
         if way.udp and way.near_sends and way.near == "client" and way.sender.intervals:
             yield from _unknown(way.numbers())
 
@@ -323,7 +329,7 @@ def _cautions(ways: Sequence[Way], about: Circumstances) -> Iterator[Caution]:
 def _unknown(numbers: Mapping[str, float | None]) -> Iterator[Caution]:
     """Warn of numbers that no report has. A client before iperf 3.7 has only losses, with those of omitted seconds."""
     if numbers.get("goodput") is None and numbers.get("loss") is None:
-        detail = "goodput and loss are null: this report does not have what arrived, or only with the omitted seconds"
+        detail = "goodput and loss are null: this report does not say what arrived, or only with the omitted seconds included"
         yield Caution(Kind.UNREADABLE, detail)
 
 
