@@ -95,7 +95,8 @@ def build(force: bool, kernel: str | None, packages: tuple[str, ...], container_
     help="minimega's client for guests: bin/miniccc of the installed release.",
 )
 @click.option("--kernel", metavar="PACKAGE", help="Use another guest kernel, as `twinbed image build --kernel`.")
-def minimega(output: Path, miniccc: Path | None, kernel: str | None) -> None:
+@_PACKAGES
+def minimega(output: Path, miniccc: Path | None, kernel: str | None, packages: tuple[str, ...]) -> None:
     """Write a kernel and an initrd for minimega's guests.
 
     \b
@@ -109,7 +110,7 @@ def minimega(output: Path, miniccc: Path | None, kernel: str | None) -> None:
 
     client = None if miniccc is None else recipe.client(miniccc)
     spec = images.with_kernel(kernel) if kernel else images.TWINBED
-    built = images.build(say=partial(say, err=True), spec=spec)
+    built = images.build(say=partial(say, err=True), spec=spec, added=Added(packages))
     made = recipe.make(built, output, client)
     for path in (made.kernel, made.initrd):
         say(f"{path}  {path.stat().st_size / 2**20:.0f} MiB")

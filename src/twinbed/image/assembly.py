@@ -108,7 +108,7 @@ def _key(spec: Specification, probe_sha256: str, added: Added) -> str | None:
     if not added:
         return f"image-{spec.key}-{probe_sha256[:16]}"
     below = cache.current(f"base-{spec.key}")
-    return f"image-{below.name}-{added.key}-{probe_sha256[:16]}" if below else None
+    return f"{layer.key(below.name, added)}-{probe_sha256[:16]}" if below else None
 
 
 def _hash(path: Path) -> str:

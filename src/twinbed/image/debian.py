@@ -150,7 +150,9 @@ class Apt:
         like = {name: nearest(name, [each for each in known if each[:2] == name[:2] and each != name]) for name in names}
         if like:
             raise ImageFailed(
-                "; ".join(f"Debian has no package {name} {did_you_mean(near)}".rstrip() for name, near in like.items()),
+                "; ".join(
+                    f"Debian has no package {name}: {did_you_mean(near)}".removesuffix(": ") for name, near in like.items()
+                ),
                 advice="apt-cache search WORD   (lists packages; `apt-get update` renews the list)",
             )
 

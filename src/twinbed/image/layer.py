@@ -31,8 +31,12 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FILES = ("rootfs", "modules", "vmlinux")
 
 
+BUILDER = 1
+"""Raise it when the builder makes another layer of the same software."""
+
+
 def key(base_digest: str, added: Added) -> str:
-    return f"layer-{base_digest}-{added.key}"
+    return f"layer{BUILDER}-{base_digest}-{added.key}"
 
 
 def build(folder: Path, below: Path, added: Added, spec: Specification, say: Callable[[str], None], *, force: bool) -> Path:
@@ -67,7 +71,7 @@ def build(folder: Path, below: Path, added: Added, spec: Specification, say: Cal
             raise ImageFailed(f"image: {added.image}: {error}") from None
     base.take_privileges(rootfs)
     base.only_root_writes(rootfs)
-    identity = json.dumps([manifest["digest"], hashes, added.image_digest], sort_keys=True)
+    identity = json.dumps([BUILDER, manifest["digest"], hashes, added.image_digest], sort_keys=True)
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
     (rootfs / LAYER_FILE.lstrip("/")).write_text(f"{digest}\n")
     return cache.publish(

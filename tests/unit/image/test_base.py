@@ -137,7 +137,7 @@ def test_no_file_of_an_image_has_other_rights_than_its_users(tmp_path: Path) -> 
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
     (tmp_path / "to-su").symlink_to("su")
-    base._take_privileges(tmp_path)
+    base.take_privileges(tmp_path)
     assert {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in modes} == dict.fromkeys(modes, 0o755)
     assert stat.S_IMODE((tmp_path / "tmp").stat().st_mode) == 0o1777
     assert os.listxattr(tmp_path / "ping") == []

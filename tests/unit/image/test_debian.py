@@ -68,7 +68,7 @@ def test_dependencies_that_the_image_lacks_are_chosen(apt: Apt) -> None:
     ("name", "reason"),
     [
         ("alhpa", "Debian has no package alhpa"),
-        ("betta", "Debian has no package betta did you mean 'beta'?"),
+        ("betta", "Debian has no package betta: did you mean 'beta'?"),
         ("base-", "Debian has no package base-"),
         ("be.a", "Debian has no package be.a"),
         ("hater", "hater: they exclude base of twinbed's image"),
