@@ -47,7 +47,9 @@ GROUPS: Sequence[Group] = (
     Group("What is kept", "--keep --dry-run", "prune"),
     Group("What is done", "--yes --force --kernel --miniccc --boot", "setup image build minimega check"),
     Group(
-        "Input", "--profile --set --only --all-settings --with --rename --level", "plan check run try compare report predict merge"
+        "Input",
+        "--profile --set --only --all-settings --with --rename --level",
+        "plan check run try compare report predict merge",
     ),
     Group(
         "What to compare",

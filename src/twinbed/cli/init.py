@@ -96,8 +96,11 @@ def command(
         raise TwinbedError(f"{file} exists", advice="give another name: twinbed init other.yaml") from None
     except OSError as error:
         raise TwinbedError(f"{file}: {error.strerror}") from None
+    next_step = "try" if workload == "command" else "plan"
     tell({"written": [str(file)], "cells": len(study.cells), "replicates": study.replicates})
-    say(f"{file}: {amount(len(study.cells), 'cell')}, {amount(study.replicates, 'replicate')}. Next: twinbed plan {file}")
+    say(
+        f"{file}: {amount(len(study.cells), 'cell')}, {amount(study.replicates, 'replicate')}. Next: twinbed {next_step} {file}"
+    )
 
 
 def _several(text: str | None) -> tuple[str, ...]:
@@ -160,7 +163,7 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     yield f"topology: {written({'pairs': 1, 'link': link})}"
     yield ""
     yield f"# The work that clients and servers do (twinbed describe {workload['kind']})."
-    yield from COMMAND if workload["kind"] == "command" else [f"workload: {written(work)}"]
+    yield COMMAND if workload["kind"] == "command" else f"workload: {written(work)}"
     yield ""
     yield "# Factors: every combination of levels is run. Any setting can be a factor (twinbed describe factor)."
     yield "factors:"
@@ -198,7 +201,7 @@ workload:
     goodput: {read: client.stdout, json: end.sum_received.bits_per_second, unit: bit/s, rate: true}
     received: {read: client.stdout, json: end.sum_received.bytes, unit: bytes, extensive: true, headline: false}
   # work: {name: requests, value: "{requests}"} # what each client does: other metrics are divided by it
-  # Try it before you run it all: `twinbed try` with this file""".split("\n")
+  # Try it before you run it all: `twinbed try` with this file."""
 
 
 def _testbed(given: str, catalogue: Catalogue) -> tuple[str, Mapping[str, object]]:

@@ -30,7 +30,9 @@ TAIL_BYTES = 2000
 
 @click.command("try")
 @click.argument("study_file", metavar="STUDY", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Keep the run in this results folder. Default: keep nothing.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Keep the run in this results folder. Default: keep nothing."
+)
 @study_options
 def command(study_file: Path, output: Path | None, profile: str | None, overrides: tuple[str, ...]) -> int:
     """Run the workload of STUDY once on a pair of containers, and show where each metric was read.

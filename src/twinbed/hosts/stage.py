@@ -148,7 +148,9 @@ def _until_listening(item: Started, host: Host, port: int, protocol: Literal["tc
             if time.monotonic() > deadline:
                 which = f"{item.command.host}: {item.command.argv[0]}"
                 limit_s = item.command.limit_s
-                raise LimitExceeded(f"{which}: it did not listen on {protocol.upper()} port {port} within {limit_s:g} s") from None
+                raise LimitExceeded(
+                    f"{which}: it did not listen on {protocol.upper()} port {port} within {limit_s:g} s"
+                ) from None
 
 
 def _drain(item: Started) -> None:

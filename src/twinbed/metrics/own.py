@@ -13,7 +13,7 @@ NAME = "^[a-z][a-z0-9_]*$"
 
 
 class Declaration(BaseModel):
-    """What a metric is, without its name."""
+    """The declaration of a metric, without its name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -23,7 +23,7 @@ class Declaration(BaseModel):
     description: str = Field("", examples=["time of a request"], description="what it means")
     extensive: bool = Field(False, description="whether it grows with the work done")
     headline: bool = Field(True, description="whether the summary shows it")
-    margin: float | None = Field(None, description="of an interval scale: how far apart is still equivalent")
+    margin: float | None = Field(None, examples=[2.0], description="of an interval scale: how far apart is still equivalent")
 
     def declared(self, name: str, unit: str, description: str) -> Metric:
         """Return the metric under its name."""
@@ -42,7 +42,11 @@ class OwnMetric(Declaration):
 
 UNITS: Mapping[str, tuple[str, float, float]] = {
     **{base: (base, 1.0, 1.0) for base in ("s", "bytes", "bit/s", "bytes/s", "1/s", "1", "count")},
-    **{"ms": ("s", 1.0, 1e3), "us": ("s", 1.0, 1e6), "ns": ("s", 1.0, 1e9), "min": ("s", 60.0, 1.0), "h": ("s", 3600.0, 1.0)},
+    "ms": ("s", 1.0, 1e3),
+    "us": ("s", 1.0, 1e6),
+    "ns": ("s", 1.0, 1e9),
+    "min": ("s", 60.0, 1.0),
+    "h": ("s", 3600.0, 1.0),
     **{name: ("bytes", float(size), 1.0) for name, size in SIZE_UNITS.items()},
     **{f"{name}/s": ("bytes/s", float(size), 1.0) for name, size in SIZE_UNITS.items()},
     **{f"{name}/s": ("bit/s", 1000.0**power, 1.0) for power, name in enumerate(("bit", "kbit", "Mbit", "Gbit"))},

@@ -16,8 +16,8 @@ from twinbed.imports.layout.pattern import compile_pattern, compile_regex
 from twinbed.imports.layout.run_key import Assigner, FileKey, FirstOf, ImportRefused, NotAssigned, snapshot_of
 from twinbed.imports.text.column_mapping import row_keys_of
 from twinbed.imports.text.levels import RESERVED, is_plain, number_or_text, replicate_of
-from twinbed.metrics.own import OwnMetric
 from twinbed.metrics.metric import Scale
+from twinbed.metrics.own import OwnMetric
 from twinbed.model.run import Level
 from twinbed.model.units import Rate
 from twinbed.study.document import Entries, Node, Position, Problem, parse, place_of, plain
