@@ -189,18 +189,18 @@ workload:
   # Programs of the image (twinbed image list), and your own: Debian packages, or files below the folder of this file.
   # packages: [redis-server, redis-tools]
   # files: {client.py: /opt/client.py} # the file, and its path on every host
-  settings: {duration: 2s} # in commands {duration} is 2s, and {duration.seconds} is 2; any of them may be a factor
+  settings: {blocks: 1000, payload: 64KiB} # {payload} is 64KiB, {payload.bytes} is 65536; any of them may be a factor
   server:
     run: [iperf3, --server] # a list of arguments, never a shell string
     ready: {listening: 5201} # or {output: "a pattern in its output"}, or {after: 2s}
   client:
-    run: [iperf3, --client, "{server}", --time, "{duration.seconds}", --json]
+    run: [iperf3, --client, "{server}", --blockcount, "{blocks}", --length, "{payload.bytes}", --json]
     limit: 60s
   # Where each metric is read: regex, csv, json, values (a number a line), or format (twinbed describe command).
   metrics:
     goodput: {read: client.stdout, json: end.sum_received.bits_per_second, unit: bit/s, rate: true}
-    received: {read: client.stdout, json: end.sum_received.bytes, unit: bytes, extensive: true, headline: false}
-  # work: {name: requests, value: "{requests}"} # what each client does: other metrics are divided by it
+    time_taken: {read: client.stdout, json: end.sum_received.seconds, unit: s}
+  work: {name: blocks, value: "{blocks}"} # what each client does: packets and CPU time are divided by it
   # Try it before you run it all: `twinbed try` with this file."""
 
 

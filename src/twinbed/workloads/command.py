@@ -261,9 +261,11 @@ class CommandParams(WorkloadParams):
 
     has_own_settings = True
     typical: ClassVar = {
+        "settings": {"blocks": 1000},
         "server": {"run": ["iperf3", "--server"], "ready": {"listening": 5201}},
-        "client": {"run": ["iperf3", "--client", "{server}", "--json"]},
+        "client": {"run": ["iperf3", "--client", "{server}", "--blockcount", "{blocks}", "--json"]},
         "metrics": {"goodput": {"json": "end.sum_received.bits_per_second", "unit": "bit/s", "rate": True}},
+        "work": {"name": "blocks", "value": "{blocks}"},
     }
 
     client: ClientProgram = Field(description="the program on each client, which runs to its end")
