@@ -15,6 +15,7 @@ from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, execute
 from twinbed.registry import PLUGINS, catalogue
 from twinbed.results.extract.rows import UNREADABLE
+from twinbed.study.declared import written
 from twinbed.study.loading import load
 
 WORKLOADS = list(PLUGINS.workloads.values())
@@ -39,6 +40,7 @@ REAL: dict[str, tuple[str, str]] = {
     "replay": ("container", "kind: replay, speed: 10"),
     "http-wrk": ("container", "kind: http, tool: wrk, duration: 3s, keep_alive: on"),
 }
+REAL["command"] = ("container", f"kind: command, {written(PLUGINS.workloads['command'].params.typical)[1:-1]}")
 REAL |= {
     plugin.name: ("container", f"kind: {plugin.name}" + (", duration: 1s" if "duration" in plugin.params.model_fields else ""))
     for plugin in WORKLOADS
@@ -46,8 +48,13 @@ REAL |= {
 }
 
 
+def usual(plugin: Any) -> Any:
+    """Settings of a first study."""
+    return plugin.params.model_validate(plugin.params.typical)
+
+
 def commands(plugin: Any) -> list[Command]:
-    plan = plugin.plan(plugin.params(), PAIRS)
+    plan = plugin.plan(usual(plugin), PAIRS)
     return [*plan.prepare, *plan.servers, *plan.warm_up, *plan.clients]
 
 
@@ -56,17 +63,18 @@ def test_parameters_are_frozen_described_and_closed(plugin: Any) -> None:
     with pytest.raises(ValidationError):
         plugin.params(no_such_setting=1)
     with pytest.raises(ValidationError):
-        setattr(plugin.params(), next(iter(plugin.params.model_fields)), None)
+        setattr(usual(plugin), next(iter(plugin.params.model_fields)), None)
     assert [name for name, field in plugin.params.model_fields.items() if not field.description] == []
 
 
 @pytest.mark.parametrize("plugin", WORKLOADS, ids=lambda plugin: plugin.name)
 def test_metrics_are_declared_once_and_the_work_is_among_them(plugin: Any) -> None:
-    names = [metric.name for metric in plugin.metrics]
+    about = plugin.described(usual(plugin))
+    names = [metric.name for metric in about.metrics]
     assert len(names) == len(set(names))
-    assert plugin.work in names and plugin.rate in names
-    assert any(metric.headline for metric in plugin.metrics)
-    assert all(metric.description and metric.unit for metric in plugin.metrics)
+    assert about.work in names and about.rate in names
+    assert any(metric.headline for metric in about.metrics)
+    assert all(metric.description and metric.unit for metric in about.metrics)
 
 
 @pytest.mark.parametrize("plugin", WORKLOADS, ids=lambda plugin: plugin.name)
@@ -79,12 +87,12 @@ def test_plans_are_argument_lists_on_the_pairs_hosts(plugin: Any) -> None:
         assert all(isinstance(argument, str) for argument in command.argv)
         assert Path(command.argv[0]).name not in SHELLS
         assert command.limit_s > 0
-    assert plugin.plan(plugin.params(), PAIRS) == plugin.plan(plugin.params(), PAIRS), "planning has no effects and no chance"
+    assert plugin.plan(usual(plugin), PAIRS) == plugin.plan(usual(plugin), PAIRS), "planning has no effects and no chance"
 
 
 @pytest.mark.parametrize("plugin", WORKLOADS, ids=lambda plugin: plugin.name)
 def test_servers_say_how_to_know_that_they_are_ready(plugin: Any) -> None:
-    plan = plugin.plan(plugin.params(), PAIRS)
+    plan = plugin.plan(usual(plugin), PAIRS)
     for server in plan.servers:
         assert server.ready is not None
         assert (server.ready.listening is None) != (server.ready.says is None)
@@ -96,7 +104,7 @@ def test_servers_say_how_to_know_that_they_are_ready(plugin: Any) -> None:
 @pytest.mark.parametrize("plugin", WORKLOADS, ids=lambda plugin: plugin.name)
 def test_artifacts_that_are_not_there_are_an_error_that_extraction_knows(plugin: Any, tmp_path: Path) -> None:
     with pytest.raises(UNREADABLE):
-        plugin.parse(plugin.params(), tmp_path)
+        plugin.parse(usual(plugin), tmp_path)
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -110,10 +118,11 @@ def test_it_runs_and_gives_the_work_it_declares(name: str, site: Callable[..., S
     execute(run, PLUGINS, place, Outcome(), lambda _: None)
     plugin = PLUGINS.workloads[run.workload.kind]
     extracted = plugin.parse(run.workload.params, place.artifacts)
-    declared = {metric.name: metric.unit for metric in plugin.metrics}
+    about = plugin.described(run.workload.params)
+    declared = {metric.name: metric.unit for metric in about.metrics}
     assert {value.metric for value in extracted.values} <= set(declared)
     assert all(value.unit == declared[value.metric] for value in extracted.values)
-    work = next(value for value in extracted.values if value.metric == plugin.work and value.host == "")
+    work = next(value for value in extracted.values if value.metric == about.work and value.host == "")
     assert work.value is not None
     assert work.value > 0
     places = [(value.metric, value.host, value.direction) for value in extracted.values]

@@ -73,12 +73,10 @@ def command(
     from twinbed.study.loading import load
 
     levels: dict[str, tuple[str, ...]] = {}
-    for setting in varied:
-        name, equals, values = setting.partition("=")
+    for each in varied:
+        name, equals, values = each.partition("=")
         if not equals or not _several(values):
-            raise click.BadParameter(
-                f"{setting!r} is not of the form SETTING=A,B, such as keep_alive=on,off", param_hint="--vary"
-            )
+            raise click.BadParameter(f"{each!r} is not of the form SETTING=A,B, such as keep_alive=on,off", param_hint="--vary")
         levels[name.strip()] = _several(values)
     choices = Choices(
         file=str(file),
@@ -98,12 +96,15 @@ def command(
         raise TwinbedError(f"{file} exists", advice="give another name: twinbed init other.yaml") from None
     except OSError as error:
         raise TwinbedError(f"{file}: {error.strerror}") from None
+    next_step = "try" if workload == "command" else "plan"
     tell({"written": [str(file)], "cells": len(study.cells), "replicates": study.replicates})
-    say(f"{file}: {amount(len(study.cells), 'cell')}, {amount(study.replicates, 'replicate')}. Next: twinbed plan {file}")
+    say(
+        f"{file}: {amount(len(study.cells), 'cell')}, {amount(study.replicates, 'replicate')}. Next: twinbed {next_step} {file}"
+    )
 
 
 def _several(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
 
 
 CARD, GUEST, TOOL, DURATION = "nic", "qemu", "tool", "duration"
@@ -132,13 +133,13 @@ def first_study(choices: Choices, catalogue: Catalogue) -> str:
 
 
 def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
-    testbeds = {name: settings for chosen in choices.testbeds for name, settings in (_testbed(chosen, catalogue),)}
+    testbeds = {name: settings for each in choices.testbeds for name, settings in (_testbed(each, catalogue),)}
     workload = _workload(choices.workload, catalogue)
     of_links = {name: values for name, values in choices.settings.items() if name in Link.model_fields}
     fixed = {name: values[0] for name, values in choices.settings.items() if len(values) == 1}
     several = {name: values for name, values in choices.settings.items() if len(values) > 1}
     factors = {
-        **{f"topology.link.{name}" if name in of_links else name: levels for name, levels in several.items()},
+        **{f"topology.link.{name}" if name in of_links else name: each for name, each in several.items()},
         **choices.vary,
     }
     link = {name: value for name, value in fixed.items() if name in of_links}
@@ -153,7 +154,7 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
         "# The testbeds to compare: names that you choose, each with a driver and its settings.",
         "testbeds:",
     )
-    yield from (f"  {testbed}: {written(settings)}" for testbed, settings in testbeds.items())
+    yield from (f"  {each}: {written(settings)}" for each, settings in testbeds.items())
     yield f"reference: {next(iter(testbeds), '')} # the testbed that the others are compared with"
     yield ""
     yield "# The network between them (twinbed describe topology topology.link)."
@@ -162,12 +163,12 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     yield f"topology: {written({'pairs': 1, 'link': link})}"
     yield ""
     yield f"# The work that clients and servers do (twinbed describe {workload['kind']})."
-    yield from COMMAND if workload["kind"] == "command" else [f"workload: {written(work)}"]
+    yield COMMAND if workload["kind"] == "command" else f"workload: {written(work)}"
     yield ""
     yield "# Factors: every combination of levels is run. Any setting can be a factor (twinbed describe factor)."
     yield "factors:"
     yield f"  testbed: {written([*testbeds])}"
-    yield from (f"  {factor}: [{', '.join(levels)}]" for factor, levels in factors.items())
+    yield from (f"  {each}: [{', '.join(levels)}]" for each, levels in factors.items())
     yield ""
     if choices.record:
         yield "# Instruments: recorded in addition to the workload's own report (twinbed describe)."
@@ -182,26 +183,25 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     yield f"  quick: {written({'replicates': 3, **({} if DURATION in factors else short)})}"
 
 
-COMMAND = [
-    "workload:",
-    "  kind: command",
-    "  # Programs of the image (twinbed image list), and your own: Debian packages, or files below the folder of this file.",
-    "  # packages: [redis-server, redis-tools]",
-    "  # files: {client.py: /opt/client.py} # the file, and its path on every host",
-    "  settings: {duration: 2s} # in commands {duration} is 2s, and {duration.seconds} is 2; any of them may be a factor",
-    "  server:",
-    "    run: [iperf3, --server] # a list of arguments, never a shell string",
-    '    ready: {listening: 5201} # or {output: "a pattern in its output"}, or {after: 2s}',
-    "  client:",
-    '    run: [iperf3, --client, "{server}", --time, "{duration.seconds}", --json]',
-    "    limit: 60s",
-    "  # Where each metric is read: regex, csv, json, values (a number a line), or format (twinbed describe command).",
-    "  metrics:",
-    "    goodput: {read: client.stdout, json: end.sum_received.bits_per_second, unit: bit/s, rate: true}",
-    "    received: {read: client.stdout, json: end.sum_received.bytes, unit: bytes, extensive: true, headline: false}",
-    '  # work: {name: requests, value: "{requests}"} # what each client does: other metrics are divided by it',
-    "  # Try it before you run it all: `twinbed try` with this file",
-]
+COMMAND = """\
+workload:
+  kind: command
+  # Programs of the image (twinbed image list), and your own: Debian packages, or files below the folder of this file.
+  # packages: [redis-server, redis-tools]
+  # files: {client.py: /opt/client.py} # the file, and its path on every host
+  settings: {blocks: 1000, payload: 64KiB} # {payload} is 64KiB, {payload.bytes} is 65536; any of them may be a factor
+  server:
+    run: [iperf3, --server] # a list of arguments, never a shell string
+    ready: {listening: 5201} # or {output: "a pattern in its output"}, or {after: 2s}
+  client:
+    run: [iperf3, --client, "{server}", --blockcount, "{blocks}", --length, "{payload.bytes}", --json]
+    limit: 60s
+  # Where each metric is read: regex, csv, json, values (a number a line), or format (twinbed describe command).
+  metrics:
+    goodput: {read: client.stdout, json: end.sum_received.bits_per_second, unit: bit/s, rate: true}
+    time_taken: {read: client.stdout, json: end.sum_received.seconds, unit: s}
+  work: {name: blocks, value: "{blocks}"} # what each client does: packets and CPU time are divided by it
+  # Try it before you run it all: `twinbed try` with this file."""
 
 
 def _testbed(given: str, catalogue: Catalogue) -> tuple[str, Mapping[str, object]]:

@@ -110,6 +110,9 @@ class DriverParams(PluginParams):
 class WorkloadParams(PluginParams):
     """Settings of a workload."""
 
+    has_own_settings: ClassVar[bool] = False
+    """A study may name settings of its own, which can be factors."""
+
     @classmethod
     def own_settings(cls, data: Mapping[str, object]) -> Sequence[tuple[str, ...]]:
         """Return the paths of settings that a study's text (its section, as plain data) names itself."""

@@ -302,7 +302,7 @@ def _load(run: Run, plugins: Plugins, bed: Bed, pairs: Sequence[tuple[str, str, 
 
 
 def put_files(files: Sequence[tuple[str, str, bytes]], bed: Bed, executable: Collection[str] = ()) -> None:
-    """Write files on hosts: (host, path, content). Those whose paths are ``executable`` are programs."""
+    """Write files on hosts: (host, path, content). Programs are the files whose paths are ``executable``."""
     for host, path, content in files:
         bed.hosts[host].write(placed(path, bed.hosts[host]), content, mode=0o755 if path in executable else None)
 

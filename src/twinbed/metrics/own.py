@@ -13,7 +13,7 @@ NAME = "^[a-z][a-z0-9_]*$"
 
 
 class Declaration(BaseModel):
-    """A metric without its name."""
+    """The declaration of a metric, without its name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -23,7 +23,7 @@ class Declaration(BaseModel):
     description: str = Field("", examples=["time of a request"], description="what it means")
     extensive: bool = Field(False, description="whether it grows with the work done")
     headline: bool = Field(True, description="whether the summary shows it")
-    margin: float | None = Field(None, description="for an interval scale: the largest difference that counts as equivalent")
+    margin: float | None = Field(None, examples=[2.0], description="of an interval scale: how far apart is still equivalent")
 
     def declared(self, name: str, unit: str, description: str) -> Metric:
         """Return the metric under its name."""

@@ -13,6 +13,11 @@ class TextAlone:
 
 
 @dataclass(frozen=True, slots=True)
+class NumbersToo:
+    """For a text: a plain number is taken as a text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Also:
     """Other words that users look for. None of them is the setting's name: whoever writes one gets a message with the name."""
 

@@ -1,8 +1,8 @@
 """Numbers in the text of any program, found as a study file declares: by a regular expression, in CSV, in JSON, or one a line.
 
 A regular expression is searched for in each line, by RE2 (as pyarrow has it), whose time grows with the text alone.  A number
-keeps its place, so that a reader can look at the text that it came from.  What cannot be read is a ValueError that says where
-the text stopped to be as declared.
+keeps its place, so that a reader can look at the text that it came from.  A text that lacks a number raises ValueError, which
+says how far the declaration matches.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import lru_cache
 from statistics import fmean, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -23,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from twinbed.metrics.own import UNITS
 from twinbed.model.amount import amount
 from twinbed.model.json import Json, foreign
-from twinbed.model.run import Level, level_text
+from twinbed.model.run import level_text
 from twinbed.model.units import Switch
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ LEAST = 3
 SHOWN = 80
 """Characters of a text in a message."""
 MOST_IN_A_LINE = 1000
-"""Matches in one line that are told apart."""
+"""The most matches in one line."""
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
+_SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 _QUANTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)", re.ASCII)
 _TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "first": lambda numbers: numbers[0],
@@ -59,6 +61,8 @@ class Spot:
     line: int = 0
     column: int = 0
     excerpt: str = ""
+    number: float | None = None
+    """The text as a number, where it is one already: JSON has binary ones."""
 
     def __str__(self) -> str:
         place = f"line {self.line}, column {self.column}: " if self.line else ""
@@ -83,8 +87,8 @@ class CsvCell(BaseModel):
     row: dict[str, str | int | float | bool] | int | None = Field(
         None, examples=[{"test": "GET"}], description="cells of the row by column, or its number from 1; null: every row"
     )
-    separator: str = Field(
-        ",", pattern="^(.|\t|space)$", description="between cells: a character, or space for any white space"
+    separator: Literal["comma", "semicolon", "tab", "space"] = Field(
+        "comma", description="what is between cells; space: any white space"
     )
 
 
@@ -168,7 +172,7 @@ class Reading(BaseModel):
             spots, take = spots[take - 1 : take], None
         if take is None and len(spots) > 1:
             raise ValueError(
-                f"matches {len(spots)} times, first at {spots[0]}, then at {spots[1]}; make the pattern match once, or give take"
+                f"matches {len(spots)} times, first at {spots[0]}, then at {spots[1]}; let it match once, or give take"
             )
         numbers = [number_of(spot, unit) for spot in spots]
         spot = spots[-1] if take == "last" else spots[0]
@@ -208,7 +212,9 @@ def number_of(spot: Spot, unit: str) -> float:
     base, times, over = UNITS.get(own or unit, (own or unit, 1.0, 1.0))
     if match is None or (own and (own not in UNITS or base != UNITS.get(unit, (unit,))[0])):
         raise ValueError(f"{spot} is no number{f' of {unit}' if own else ''}")
-    number = float(match[0].replace(",", "")) * times / over
+    digits = match[0].replace(",", "")
+    # Decimal and exact, so that 0.12 ms is 0.00012 s.
+    number = float(Decimal(digits) * Decimal(times) / Decimal(over)) if spot.number is None else spot.number * times / over
     if not math.isfinite(number):
         raise ValueError(f"{spot} is no finite number")
     return number
@@ -340,7 +346,7 @@ def _rows(lines: Sequence[str], separator: str) -> Iterator[tuple[int, list[str]
     """Yield line and cells; each line is a row."""
     for at, line in enumerate(lines, start=1):
         if line.strip():
-            cells = line.split() if separator == "space" else next(csv.reader([line], delimiter=separator))
+            cells = line.split() if separator == "space" else next(csv.reader([line], delimiter=_SEPARATORS[separator]))
             yield at, [cell.strip() for cell in cells]
 
 
@@ -360,7 +366,7 @@ def _in_json(text: str, path: str) -> Iterator[Spot]:
         if isinstance(item, bool) or not isinstance(item, int | float | str):
             kind = {dict: "an object", list: "a list", bool: str(item).lower()}.get(type(item), "nothing")
             raise ValueError(f"the path {path} leads to {kind}, not to a number; the text is {_cut(text)!r}")
-        yield Spot(str(item), excerpt=f"{path} = {item}")
+        yield Spot(str(item), excerpt=f"{path} = {item}", number=None if isinstance(item, str) else float(item))
 
 
 @lru_cache(maxsize=4)

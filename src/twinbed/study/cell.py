@@ -191,6 +191,9 @@ class _Resolver:
         levels = dict(self._levels(section, owner, chosen))
         key = (section.path, *((path, type(made.level.value), made.level.value) for path, made in levels.items()))
         if key not in self.checked:
+            for path, made in levels.items():
+                if issubclass(section.model, WorkloadParams) and section.model.has_own_settings and len(path) > 1:
+                    self._same_kind(made)
             params = self.checked[key] = section.check(levels, self.problems, note)
             if params is not None:
                 self._find_twins(section, levels, params)
@@ -223,12 +226,8 @@ class _Resolver:
         """Report levels that are written differently and mean the same, such as 1MiB and 1024KiB."""
         for path, made in levels.items():
             value: object = params
-            own = False
             for step in path:
-                own = isinstance(value, Mapping)
                 value = value[step] if isinstance(value, Mapping) else getattr(value, step)
-            if own:
-                self._same_kind(made)
             key = (made.factor, section.path, repr(value))
             first = self.resolved.setdefault(key, made.level)
             if first is not made.level:

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from twinbed.contracts.params import PluginParams
-from twinbed.model.declaration import TextAlone
+from twinbed.model.declaration import NumbersToo, TextAlone
 from twinbed.model.interim import UntilDecided
 from twinbed.model.topology import Link, Topology
 from twinbed.model.units import Quantity
@@ -158,7 +158,8 @@ def _kinds(annotation: object, marks: Sequence[object]) -> tuple[tuple[Kind, ...
         choices = [_kinds(choice, marks) for choice in arguments if choice is not type(None)]
         null = len(choices) < len(arguments) or any(nullable for _, nullable in choices)
         return tuple(dict.fromkeys(kind for kinds, _ in choices for kind in kinds)), null
-    return (_kind(annotation, origin, arguments, marks),), False
+    kind = _kind(annotation, origin, arguments, marks)
+    return (kind, Kind("a number", "number")) if any(isinstance(mark, NumbersToo) for mark in marks) else (kind,), False
 
 
 def _kind(annotation: object, origin: object, arguments: tuple[object, ...], marks: Sequence[object]) -> Kind:

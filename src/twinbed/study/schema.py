@@ -27,7 +27,7 @@ from twinbed.study.declared import (
     subjects,
 )
 from twinbed.study.document import parse, plain
-from twinbed.study.factor import HYPERCUBE, INSTRUMENTS, NO_INSTRUMENTS, TESTBED
+from twinbed.study.factor import HYPERCUBE, INSTRUMENTS, NO_INSTRUMENTS, TESTBED, UNCERTAIN
 from twinbed.study.profile import FIXED, NAME
 from twinbed.study.reader import STUDY_NAME
 from twinbed.study.sample import KINDS, MOST, SAMPLES
@@ -46,7 +46,8 @@ def schema(catalogue: Catalogue) -> Schema:
     every = subjects(catalogue)
     keys = {name: {"description": key.about, "examples": [_read(key.example, name)]} for name, key in KEYS.items()}
     names = _levels(every, factor_paths(catalogue))
-    values = _values(every, [*names])
+    values = _values(every)
+    own = [name for name, model in catalogue.workloads.items() if model.has_own_settings]
     return {
         "$schema": DRAFT,
         "title": "A study of twinbed",
@@ -54,12 +55,23 @@ def schema(catalogue: Catalogue) -> Schema:
         "type": "object",
         "additionalProperties": False,
         "required": [name for name, key in KEYS.items() if key.needed],
-        "properties": {name: {**described, **values[name]} for name, described in keys.items()},
+        "properties": {name: {**described, **values.get(name, {})} for name, described in keys.items()},
+        "if": {"properties": {"workload": {"required": ["kind"], "properties": {"kind": {"enum": own}}}}},
+        "then": {"properties": dict.fromkeys(("factors", UNCERTAIN), _or_null({"type": "object"}))},
+        "else": {"properties": _named_settings(every, [*names])},
         "definitions": {**_definitions(every), **_of_factors(names)},
     }
 
 
-def _values(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Schema]:
+def _named_settings(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Schema]:
+    """Return the keys of a study whose own keys are names of settings -> the schema of its value."""
+    return {
+        "factors": _or_null(_factors(names, [each.name for each in every if each.sort == INSTRUMENT])),
+        UNCERTAIN: _or_null(_together({"anyOf": [_COUNT, {"type": "object", "additionalProperties": _COUNT}]})),
+    }
+
+
+def _values(every: Sequence[Subject]) -> Mapping[str, Schema]:
     """Return key of a study -> the schema of its value."""
     names_of = {sort: [each.name for each in every if each.sort == sort] for sort in (DRIVER, WORKLOAD, BACKGROUND, INSTRUMENT)}
     head = {each.name: _setting(each) for subject in every if subject.sort == KEY for each in subject.settings[:1]}
@@ -77,8 +89,6 @@ def _values(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Sche
         "topology": _or_null(_mapping(models["topology"])),
         "workload": _chosen("kind", WORKLOAD, names_of[WORKLOAD]),
         BACKGROUND: _or_null(_background(names_of[BACKGROUND])),
-        "factors": _or_null(_factors(names, names_of[INSTRUMENT])),
-        "uncertain": _or_null(_together({"anyOf": [_COUNT, {"type": "object", "additionalProperties": _COUNT}]})),
         "exclude": _or_null({"type": "array", "items": _any([{"type": "object", "minProperties": 1}, {"enum": [*OF_RUNS]}])}),
         "instruments": _or_null(_instruments(names_of[INSTRUMENT])),
         "replicates": _any([head["replicates"], _mapping(models["replicates"])]),

@@ -16,13 +16,21 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from twinbed.contracts import command
 from twinbed.contracts.command import Command
@@ -32,7 +40,7 @@ from twinbed.contracts.params import Fault, WorkloadParams
 from twinbed.contracts.workload import Described, Evidence, Workload, WorkloadPlan
 from twinbed.metrics.metric import Metric, Scale, Value
 from twinbed.metrics.own import NAME, UNITS, Declaration, base_unit, unit_meant
-from twinbed.model.declaration import TextAlone
+from twinbed.model.declaration import NumbersToo, TextAlone
 from twinbed.model.error import TwinbedError
 from twinbed.model.image import Added
 from twinbed.model.near import nearest
@@ -42,7 +50,7 @@ from twinbed.model.template import TemplateError, filled, given
 from twinbed.model.units import Duration, Size
 from twinbed.readers import container_image
 from twinbed.readers.clients import total
-from twinbed.readers.declared import Found, Reading, Spot, decoded, groups, matcher, number_of
+from twinbed.readers.declared import Reading, Spot, decoded, groups, matcher, number_of
 from twinbed.readers.single_requests import requests
 from twinbed.tree import NotPlain, Tree
 
@@ -79,7 +87,7 @@ def _list(value: object) -> object:
     return value
 
 
-Argument = Annotated[str, BeforeValidator(_argument)]
+Argument = Annotated[str, BeforeValidator(_argument), NumbersToo()]
 Arguments = Annotated[tuple[Argument, ...], BeforeValidator(_list), Field(min_length=1, max_length=1000)]
 PackageName = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9+.-]+$", max_length=100)]
 """A name as Debian's policy allows it (5.6.7)."""
@@ -92,7 +100,9 @@ class OwnFile(BaseModel):
     model_config = _FROZEN
 
     to: str = Field(pattern=r"^/[^{}]*[^/{}]$", examples=["/opt/client.py"], description="its path on every host")
-    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="SHA-256; null: of the file as it is now")
+    sha256: str | None = Field(
+        None, pattern="^[0-9a-f]{64}$", examples=["0" * 64], description="SHA-256; null: of the file as it is now"
+    )
     executable: bool | None = Field(None, description="whether it is a program; null: as the file is now")
 
     @field_validator("to")
@@ -112,7 +122,9 @@ class ReadyWhen(BaseModel):
     listening: int | None = Field(None, ge=1, le=65535, examples=[6379], description="port that it listens on")
     protocol: Literal["tcp", "udp"] = Field("tcp", description="protocol of the port")
     output: str | None = Field(None, max_length=500, examples=["ready to accept"], description="pattern in its output")
-    after: Duration | None = Field(None, gt=0, le=600, examples=["2s"], description="time since its start, if nothing else shows it")
+    after: Duration | None = Field(
+        None, gt=0, le=600, examples=["2s"], description="time since its start, if nothing else shows it"
+    )
 
     @field_validator("output")
     @classmethod
@@ -138,8 +150,10 @@ class Program(BaseModel):
     model_config = _FROZEN
 
     run: Arguments = Field(examples=[["my-program", "{server}"]], description="the program and its arguments")
-    prepare: tuple[Arguments, ...] = Field((), max_length=50, description="commands that run before it, one after another")
-    env: dict[str, Argument] = Field({}, description="environment variables")
+    prepare: tuple[Arguments, ...] = Field(
+        (), max_length=50, examples=[[["mkdir", "/run/data"]]], description="commands that run before it, one after another"
+    )
+    env: dict[str, Argument] = Field({}, examples=[{"LANG": "C"}], description="environment variables")
     memory: Size = Field(PROGRAM_MEMORY, ge=2**20, le=2**40, description="the most memory that it takes")
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -160,9 +174,13 @@ class ServerProgram(Program):
 class ClientProgram(Program):
     """The program on each client, which runs to its end."""
 
-    warm_up: Arguments | None = Field(None, description="command that runs before instruments start")
+    warm_up: Arguments | None = Field(
+        None, examples=[["my-program", "--once", "{server}"]], description="command that runs before instruments start"
+    )
     limit: Duration = Field(120.0, gt=0, le=86400, examples=["120s"], description="time within which it must end")
-    exit: tuple[Annotated[int, Field(ge=0, le=255)], ...] = Field((0,), min_length=1, description="exit codes of a good end")
+    exit: tuple[Annotated[int, Field(ge=0, le=255)], ...] = Field(
+        (0,), min_length=1, examples=[[0, 1]], description="exit codes of a good end"
+    )
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield from super().texts()
@@ -178,7 +196,9 @@ class Measured(Declaration, Reading):
         description="text to read: client or server, and stdout, stderr, or file:NAME for {artifacts}/NAME",
     )
     format: str | None = Field(None, examples=["wrk"], description="format that `twinbed import` knows")
-    metric: str | None = Field(None, description="the format's metric; null: all of them, under their own names")
+    metric: str | None = Field(
+        None, examples=["total_time_p99"], description="the format's metric; null: all of them, under their own names"
+    )
     rate: bool = Field(False, description="whether it is the speed of the work, by which clients are compared")
     together: Literal["sum", "mean", "min", "max", "none"] | None = Field(
         None, description="the run's value of several clients'; null: the sum of what is extensive or a rate, else none"
@@ -193,7 +213,9 @@ class Measured(Declaration, Reading):
     @classmethod
     def _is_a_text(cls, read: str) -> str:
         if not _TEXT.fullmatch(read):
-            raise ValueError(f"{read!r} is no text of a program; allowed: client.stdout, client.stderr, client.file:NAME, server.stdout ...")
+            raise ValueError(
+                f"{read!r} is no text of a program; allowed: client.stdout, client.stderr, client.file:NAME, server.stdout ..."
+            )
         return read
 
     @property
@@ -204,7 +226,11 @@ class Measured(Declaration, Reading):
     def artifact(self) -> str:
         """Return the name of the file with its text."""
         what = self.read.partition(".")[2]
-        return what.removeprefix("file:") if what.startswith("file:") else _output(self.role) + (".err" if what == "stderr" else "")
+        return (
+            what.removeprefix("file:")
+            if what.startswith("file:")
+            else _output(self.role) + (".err" if what == "stderr" else "")
+        )
 
     def as_declared(self, name: str) -> Metric:
         about = self.description or f"{name.replace('_', ' ')}, as {self.read} has it"
@@ -216,7 +242,7 @@ class Measured(Declaration, Reading):
 
 
 class Work(BaseModel):
-    """What a client does, by which effects are divided."""
+    """The work of each client, by which effects are divided."""
 
     model_config = _FROZEN
 
@@ -224,13 +250,24 @@ class Work(BaseModel):
     value: Argument | None = Field(None, examples=["{requests}"], description="how much of it each client does")
 
 
+def _named(work: object) -> object:
+    return {"name": work} if isinstance(work, str) else work
+
+
+def _placed(file: object) -> object:
+    return {"to": file} if isinstance(file, str) else file
+
+
 class CommandParams(WorkloadParams):
     """Settings of the user's programs."""
 
-    typical = {
+    has_own_settings = True
+    typical: ClassVar = {
+        "settings": {"blocks": 1000},
         "server": {"run": ["iperf3", "--server"], "ready": {"listening": 5201}},
-        "client": {"run": ["iperf3", "--client", "{server}", "--json"]},
+        "client": {"run": ["iperf3", "--client", "{server}", "--blockcount", "{blocks}", "--json"]},
         "metrics": {"goodput": {"json": "end.sum_received.bits_per_second", "unit": "bit/s", "rate": True}},
+        "work": {"name": "blocks", "value": "{blocks}"},
     }
 
     client: ClientProgram = Field(description="the program on each client, which runs to its end")
@@ -241,11 +278,14 @@ class CommandParams(WorkloadParams):
     settings: dict[Annotated[str, Field(pattern=NAME)], Level] = Field(
         {}, max_length=100, examples=[{"payload": "64B"}], description="values for {name} in commands; each may be a factor"
     )
-    work: Annotated[Work | None, TextAlone("name")] = Field(
+    work: Annotated[Work | None, BeforeValidator(_named), TextAlone("name")] = Field(
         None, description="the work of each client, such as {name: requests, value: '{requests}'}, or the name of a metric"
     )
-    files: dict[str, Annotated[OwnFile, TextAlone("to")]] = Field(
-        {}, max_length=100, examples=[{"client.py": "/opt/client.py"}], description="own files, below the study's folder, and their paths on hosts"
+    files: dict[str, Annotated[OwnFile, BeforeValidator(_placed), TextAlone("to")]] = Field(
+        {},
+        max_length=100,
+        examples=[{"client.py": "/opt/client.py"}],
+        description="own files, below the study's folder, and their paths on hosts",
     )
     packages: tuple[PackageName, ...] = Field(
         (),
@@ -269,19 +309,6 @@ class CommandParams(WorkloadParams):
     """Path on hosts -> content, of a study; records have the hashes alone."""
     _source: str | None = PrivateAttr(None)
     """The image with its whole path, of a study."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _texts_alone(cls, data: object) -> object:
-        """Accept ``work: requests`` and ``client.py: /opt/client.py``."""
-        if not isinstance(data, Mapping):
-            return data
-        made = dict(data)
-        if isinstance(made.get("work"), str):
-            made["work"] = {"name": made["work"]}
-        if isinstance(made.get("files"), Mapping):
-            made["files"] = {name: {"to": to} if isinstance(to, str) else to for name, to in made["files"].items()}
-        return made
 
     @model_validator(mode="after")
     def _with_files(self, info: ValidationInfo[Mapping[str, str] | None]) -> CommandParams:
@@ -334,7 +361,9 @@ class CommandParams(WorkloadParams):
     def _wrong_settings(self) -> Iterator[Fault]:
         for name, value in self.settings.items():
             if name in PLACES:
-                yield Fault(("settings", name), f"{{{name}}} has a meaning of its own", f"a name other than {', '.join(PLACES)}")
+                yield Fault(
+                    ("settings", name), f"{{{name}}} has a meaning of its own", f"a name other than {', '.join(PLACES)}"
+                )
             elif value is None:
                 yield Fault(("settings", name), "has no value", "a number, a text, on or off, or a quantity such as 64B")
         targets = [each.to for each in self.files.values()]
@@ -350,8 +379,10 @@ class CommandParams(WorkloadParams):
             yield Fault(("work",), f"{self.work.name} is no metric", allowed, nearest(self.work.name, self.metrics))
         elif self.work.value is not None:
             if self.work.name in self.metrics:
-                yield Fault(("work", "name"), f"{self.work.name} is a metric too", "a value, or a metric of this name, not both")
-            known = {name: value for name, value in self.settings.items()}
+                yield Fault(
+                    ("work", "name"), f"{self.work.name} is a metric too", "a value, or a metric of this name, not both"
+                )
+            known = self.settings
             wrong = list(_unfilled(("work", "value"), self.work.value, known))
             yield from wrong
             if not wrong:
@@ -446,7 +477,12 @@ def workload_plan(params: CommandParams, pairs: Sequence[tuple[str, str, str]]) 
         raise ValueError("the contents of its files are not known here; run the study file")
     servers, clients, prepare, warm_up = list[Command](), list[Command](), list[Command](), list[Command]()
     for number, (client, server, address) in enumerate(pairs, start=1):
-        places: dict[str, Level] = {"server": address, "client": f"{{address:{client}}}", "pair": number, "artifacts": "{artifacts}"}
+        places: dict[str, Level] = {
+            "server": address,
+            "client": f"{{address:{client}}}",
+            "pair": number,
+            "artifacts": "{artifacts}",
+        }
         known = {**params.settings, **places}
         programs = [(server, "server", params.server), (client, "client", params.client)]
         for host, role, program in programs:
@@ -485,7 +521,7 @@ def _command(host: str, role: str, program: Program, known: Mapping[str, Level])
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """What was read of one pair: metric -> number, and where it was."""
+    """The measurements of one pair: metric -> number, and where it was."""
 
     client: str
     numbers: Mapping[str, float | None]
@@ -518,7 +554,10 @@ class CommandWorkload(Workload[CommandParams]):
         for each in params.metrics.values():
             kind = self.known_formats().get(each.format or "")
             if kind is not None and each.metric is None:
-                rate, work = rate or (kind.rate if kind.rate in known else ""), work or (kind.work if kind.work in known else "")
+                rate, work = (
+                    rate or (kind.rate if kind.rate in known else ""),
+                    work or (kind.work if kind.work in known else ""),
+                )
         if params.work and params.work.value is not None:
             about = f"{work.replace('_', ' ')} of all clients, as the study says"
             known[work] = Declaration(extensive=True, headline=False).declared(work, "1", about)
@@ -592,7 +631,9 @@ class CommandWorkload(Workload[CommandParams]):
                     found = self.read_format(each.format, tree.path / file, file)
                     own = _of_format(found, name, each, metrics)
                     numbers.update(own)
-                    evidence += [Evidence(host, key, number, metrics[key].unit, file, each.format) for key, number in own.items()]
+                    evidence += [
+                        Evidence(host, key, number, metrics[key].unit, file, each.format) for key, number in own.items()
+                    ]
                     if each.metric is None:
                         tables += [(key, table) for key, table in found.tables.items()]
                         rest = replace(rest, cautions=[*rest.cautions, *found.cautions])

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
 
 from twinbed import registry
 from twinbed.cli import main
 from twinbed.study.declared import Declared, Subject, declared, subjects
 from twinbed.study.document import parse, plain
 from twinbed.study.loading import load
+from twinbed.study.run import Choice
 from twinbed.study.study import KEYS, Head
 
 SUBJECTS = subjects(registry.catalogue())
@@ -41,13 +43,17 @@ SETTINGS = [(model, setting) for setting, model in {each: model for model in mod
 def test_every_setting_has_a_sentence_and_examples_that_are_right(model: type[BaseModel], setting: Declared) -> None:
     assert setting.about
     assert setting.examples or setting.models or any(len(kind.choices) == 1 for kind in setting.kinds)
-    field = model.model_fields[setting.name]
+    field = field_of(model, setting)
     adapter = TypeAdapter(field.rebuild_annotation())
     for example in setting.examples:
         adapter.validate_python(example)
     if setting.default:
         assert adapter.validate_python(plain(parse(setting.default, "x", []))) == field.default
     assert setting.null == accepts(adapter, None) or setting.kinds[0].name == "any value"
+
+
+def field_of(model: type[BaseModel], setting: Declared) -> FieldInfo:
+    return next(field for name, field in model.model_fields.items() if setting.name == (field.alias or name))
 
 
 def accepts(adapter: TypeAdapter[object], value: object) -> bool:
@@ -60,7 +66,7 @@ def accepts(adapter: TypeAdapter[object], value: object) -> bool:
 
 @pytest.mark.parametrize(("model", "setting"), SETTINGS, ids=lambda each: getattr(each, "__name__", None) or each.name)
 def test_bounds_and_choices_are_those_that_are_checked(model: type[BaseModel], setting: Declared) -> None:
-    adapter: TypeAdapter[object] = TypeAdapter(model.model_fields[setting.name].rebuild_annotation())
+    adapter: TypeAdapter[object] = TypeAdapter(field_of(model, setting).rebuild_annotation())
     for kind in setting.kinds:
         assert all(accepts(adapter, choice) for choice in kind.choices)
         assert not kind.choices or not accepts(adapter, "no-such-choice")
@@ -115,7 +121,8 @@ def test_every_metric_is_described_with_what_measures_it(capsys: pytest.CaptureF
     assert "unit: bytes/s" in text and "measured by: workload http" in text
     assert "measured by: workload planted, instrument packets" in text
     every = said(capsys, "metric")
-    for name in registry.metrics("http", tuple(registry.PLUGINS.accompanying)):
+    http = Choice("http", registry.PLUGINS.workloads["http"].params())
+    for name in registry.metrics(http, tuple(registry.PLUGINS.accompanying)):
         assert f"\n  {name} " in f"\n{every}" or "_per_" in name
 
 
