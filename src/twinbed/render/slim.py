@@ -13,7 +13,7 @@ _NEEDLESS = {"class", "pointer-events", "aria-roledescription", "stroke-miterlim
 _DEFAULTS = {"opacity": "1", "stroke-width": "1", "font-size": "11px", "transform": "translate(0,0)", "text-anchor": "start"}
 _INHERITED = ("fill", "stroke", "stroke-width", "stroke-dasharray", "text-anchor", "font-size", "font-weight")
 _SHARED = ("fill", "stroke", "stroke-width", "opacity")
-"""What circles in a row share."""
+"""Attributes that circles in a row share."""
 _GEOMETRY = ("d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "r")
 _DECIMALS = re.compile(r"-?\d+\.\d+")
 _PLACE = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
