@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 VIEWS = {
     Seen.BOTH: "as if both captures had one clock",
-    Seen.APART: "ways there and back added, so that the clocks cancel",
+    Seen.APART: "both directions added, so that the clocks' offset cancels",
     Seen.CLIENT: "captured at the client's link alone",
 }
 

@@ -25,9 +25,11 @@ MERMAID = (".mmd", ".mermaid")
 
 @click.command(name="anatomy")
 @click.argument("sources", metavar="RESULTS | CAPTURE [CAPTURE]", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--one-clock", is_flag=True, help="With two captures: one clock made both, so that each way has a time.")
+@click.option("--one-clock", is_flag=True, help="Both captures have timestamps of one clock: time each direction by itself.")
 @click.option(
-    "--ladder", is_flag=True, help="Show a request of every testbed packet by packet. Default: the largest difference."
+    "--ladder",
+    is_flag=True,
+    help="Show a request of every testbed packet by packet. Default: the cell with the largest difference.",
 )
 @click.option("--format", "style", type=click.Choice([*STYLES, "mermaid"]), help="Default: by the name of -o, else text.")
 @click.pass_obj

@@ -240,11 +240,11 @@ def _run(
     }
     bounds = {name: max(link_split.bounds[name] for link_split in splits) for name in (splits[0].bounds if splits else ())}
     for link_split in splits:
-        left_out["requests of which a kernel or program has no station: their steps on hosts are whole"] += (
+        left_out["requests without a record of a kernel or program: their steps on hosts have no parts"] += (
             link_split.incomplete
         )
-        left_out["requests with a station that seems to come before the one that it follows"] += link_split.disordered
-        left_out["hosts' clocks that packets do not bound"] += link_split.unbounded
+        left_out["requests with stations in the wrong order"] += link_split.disordered
+        left_out["hosts whose clock offset the packets do not bound"] += link_split.unbounded
     split = sum(int(np.isfinite(next(iter(link_split.whole.values()))).sum()) for link_split in splits)
     return _Run(record, count, means, quantiles, patterns.together(counts), waits.together(met), bounds, split)
 
@@ -343,7 +343,7 @@ def _decided(differences: Sequence[Difference], alpha: float) -> Iterator[Differ
 
 
 _TOUCHED = {
-    Kind.CAPTURE_DROPS: "requests with a missing packet lack a step and are left out, slow ones more often",
+    Kind.CAPTURE_DROPS: "requests with a missing packet lack a step and are left out, slow requests more often than fast ones",
     Kind.SOFTWARE_CPU: "every step of a client or server shows the emulator's speed",
     Kind.STATIONS_LOST: "requests that lack a station have no parts of that step",
     Kind.CPU_EXHAUSTED: "steps of clients and servers include waiting for a CPU",

@@ -59,7 +59,7 @@ LINK = "link"
 _IN = (
     Part("softirq", "link to softirq", Group.KERNEL_IN, LINK, "softirq"),
     Part("socket", "softirq to socket", Group.KERNEL_IN, "softirq", "socket"),
-    Part("wake", "in the socket until its thread comes to it", Group.WAITING, "socket", "wake"),
+    Part("wake", "in the socket until its thread wakes", Group.WAITING, "socket", "wake"),
 )
 _OUT = (
     Part("send", "call entered until queued", Group.KERNEL_OUT, "write", "qdisc"),

@@ -57,7 +57,7 @@ class Requests:
 
     @property
     def whole_s(self) -> float:
-        """Seconds of all groups."""
+        """Return the seconds of all groups."""
         return sum(times.mean for times in self.groups)
 
     def of(self, step: str) -> StepTimes | None:

@@ -224,7 +224,7 @@ def caption(result: Anatomy) -> str:
     """Return how steps were measured, and how verdicts were reached."""
     views = {
         "both": "captured at both links by one clock",
-        "apart": "captured at both hosts by two clocks. Ways there and back are added, so that the clocks cancel",
+        "apart": "captured at both hosts by two clocks. Both directions are added, so that the clocks' offset cancels",
         "client": "captured at the client's link alone. Everything behind it is one step",
     }
     how = "within blocks" if any(difference.paired for difference in result.differences) else "as independent runs"

@@ -85,8 +85,8 @@ def _moving(result: Anomalies, rows: list[Row]) -> Table:
         *(Column(head=head, format=_short, value=name) for head, name in numbers.items()),
     )
     caption = (
-        "Rank correlations with the rate, of the part that work and time leave unexplained. Elasticity: the change in per cent"
-        " when the rate changes by one. Then: the shares that go with work, with time, and with the time of each pair."
+        "Rank correlations with the rate, of the part that work and time leave unexplained. Elasticity: the change in %"
+        " when the rate changes by 1 %. Then: the shares that go with work, with time, and with the time of each pair."
     )
     return Table("", "What moves with the rate", caption, [column for column in columns if column.head], rows)
 

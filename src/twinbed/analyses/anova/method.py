@@ -76,7 +76,7 @@ class AnovaParams(Placed):
 
     @property
     def only(self) -> dict[str, list[str]]:
-        """Factor -> the levels that are analysed."""
+        """Return factor -> the levels that are analysed."""
         return {name: listed.split(",") for name, _, listed in (text.partition("=") for text in self.levels)}
 
 
@@ -139,7 +139,9 @@ class AnovaAnalysis(RowsAnalysis[AnovaParams, Anova]):
         factors = formula.factors if formula else params.factors or frame.factors
         of, notes = model.data(frame, factors, logarithm)
         if params.model == "2kr" and not anova.is_factorial(of.of):
-            raise TwinbedError(f"this is no 2^k r design: {_no_factorial(of)}", advice="omit --model for the general analysis")
+            raise TwinbedError(
+                f"this is not a 2^k r design: {_no_factorial(of)}", advice="omit --model for the general analysis"
+            )
         whole, notes_on_terms = _whole_model(of, formula)
         kept = _kept(of, whole, params)
         return _analysis(of, whole, kept, params, [*notes, *notes_on_terms])

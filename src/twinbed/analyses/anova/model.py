@@ -56,7 +56,7 @@ def parse(text: str) -> Formula:
             raise FormulaError("the formula has no terms", text, len(text), "such as testbed * payload, or a + b + a:b")
         for factor in itertools.chain(*terms):
             if not isinstance(factor.tree, ast.Name):
-                raise FormulaError(f"{factor} is no factor", text, factor.position, "a factor must be a column")
+                raise FormulaError(f"{factor} is not a factor", text, factor.position, "a factor must be a column")
     except FormulaError as error:
         raise TwinbedError(error.message, advice=error.advice or "such as testbed * payload, or a + b + a:b") from error
     places: dict[str, int] = {}

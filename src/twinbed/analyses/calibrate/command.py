@@ -71,7 +71,7 @@ def _save(calibrations: Calibrations, results: Path, output: Path | None) -> Pat
     from twinbed.tree import Tree
 
     if output is None and not results.is_dir():
-        raise TwinbedError(f"{results} is no folder to keep the calibration in", advice="name a file: -o FILE")
+        raise TwinbedError(f"{results} is not a folder that can hold the calibration", advice="name a file: -o FILE")
     file = output or results / FOLDER / file_name(calibrations)
     try:
         if output is None:

@@ -69,7 +69,9 @@ class Input:
         """Return a level scaled to 0 to 1 over the measured range. Raises TwinbedError if it is no such number."""
         known = magnitudes([level, "1k"] if self.is_short else [level])[0]
         if known is None:
-            raise TwinbedError(f"{self.name} is {level_text(level)}, which is no number", advice="give a number or a quantity")
+            raise TwinbedError(
+                f"{self.name} is {level_text(level)}, which is not a number", advice="give a number or a quantity"
+            )
         if known[0] != self.unit:
             raise TwinbedError(
                 f"{self.name} is {level_text(level)}, in another unit", advice=f"give it in {self.unit or 'plain numbers'}"

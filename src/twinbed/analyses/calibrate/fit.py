@@ -113,7 +113,7 @@ def _group(inputs: Sequence[Input], expensive: Cells, by: str | None) -> int:
     names = [factor.name for factor in inputs]
     if by is not None:
         if by not in names:
-            raise TwinbedError(f"factor {by} is no number that varies", advice=instead(by, names))
+            raise TwinbedError(f"factor {by} is not a number that varies", advice=instead(by, names))
         return names.index(by)
     return int(np.argmax([len(np.unique(np.round(expensive.inputs[:, column], 9))) for column in range(len(names))]))
 

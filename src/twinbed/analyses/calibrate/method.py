@@ -175,7 +175,7 @@ def _drawn(
     """Return the input whose levels on the expensive testbed were drawn at random, by the study or the user, and its levels."""
     if declared is not None:
         if declared not in inputs:
-            raise TwinbedError(f"--random {declared} is no number that varies", advice=instead(declared, inputs))
+            raise TwinbedError(f"--random {declared} is not a number that varies", advice=instead(declared, inputs))
         return declared, list(dict.fromkeys(levels[declared]))
     known = source.outline.data.get("drawn", {}).get(expensive, {})
     own = [(len(known[name]), name) for name in inputs if name in known]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--with", "results", type=click.Path(path_type=Path), metavar="RESULTS", help="Predict every cell of new results."
 )
-@click.option("--testbed", help="With --with: the cheap testbed in RESULTS. Default: the calibration's name of it.")
+@click.option("--testbed", help="With --with: the cheap testbed in RESULTS. Default: the name in the calibration.")
 @click.option("--one-run", is_flag=True, help="Give the interval of one new run, not of the mean.")
 @click.option("--format", "style", type=click.Choice(OF_ROWS), help="Default: by the name of -o, else text.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: standard output.")
@@ -93,7 +93,7 @@ def _asked(words: Sequence[str]) -> Mapping[str, Level]:
         word = rest.pop(0)
         name, sign, level = word.removeprefix("--").partition("=")
         if not word.startswith("--") or not name or not (sign or rest):
-            raise TwinbedError(f"{word!r} is no --FACTOR LEVEL", advice="such as --payload 64KiB --threads 3")
+            raise TwinbedError(f"{word!r} is not --FACTOR LEVEL", advice="such as --payload 64KiB --threads 3")
         levels[name] = _level(level if sign else rest.pop(0))
     return levels
 

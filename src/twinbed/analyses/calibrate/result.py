@@ -20,9 +20,9 @@ from twinbed.statistics.calibration.area import Area, area, difference_of_areas
 from twinbed.statistics.calibration.calibration import Predicted
 
 DIRECTIONS = ("client_to_server", "server_to_client")
-OUTSIDE = "outside of what was measured"
-UNKNOWN = "too far from what was measured"
-DISBELIEVED = "what was left out is not where it was predicted"
+OUTSIDE = "outside the measured range"
+UNKNOWN = "too far from all measurements"
+DISBELIEVED = "left-out measurements lie outside their predictions"
 """Reasons of refusals; programs read them in tables."""
 
 

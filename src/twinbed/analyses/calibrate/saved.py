@@ -70,7 +70,7 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
     try:
         data = parsed(file.read_bytes())
         if not isinstance(data, dict) or data.get("what") != "twinbed calibration":
-            raise TwinbedError(f"{file} is no calibration", advice="`twinbed calibrate RESULTS --from A --to B` writes one")
+            raise TwinbedError(f"{file} is not a calibration", advice="`twinbed calibrate RESULTS --from A --to B` writes one")
         if data.get("format") != FORMAT:
             raise TwinbedError(
                 f"{file} has format {data.get('format')!r}, and this twinbed reads {FORMAT}",
@@ -102,7 +102,7 @@ def read(file: Path) -> tuple[Calibrations, Sequence[str]]:
     except OSError as error:
         raise TwinbedError(f"{file} cannot be read: {error.strerror}") from error
     except (ArithmeticError, *WRONG) as error:
-        raise TwinbedError(f"{file} is no calibration: {why(error)}") from error
+        raise TwinbedError(f"{file} is not a calibration: {why(error)}") from error
 
 
 def _digest(data: Mapping[str, object]) -> str:
@@ -161,4 +161,4 @@ def _levels(data: object) -> Sequence[Level]:
 def _level(value: object) -> Level:
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise TypeError(f"{value!r:.60} is no level")
+    raise TypeError(f"{value!r:.60} is not a level")

@@ -10,7 +10,7 @@ from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.observations.numbered import one_of
 
-NO_INTERVAL = "no interval of the capacity (an end of it needs half the error of a one-sided bound)"
+NO_INTERVAL = "the capacity has no interval (each end needs half the error of a one-sided bound)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def command(
 
         params = ChainParams(order=order, threshold=threshold, alpha=smoothing)
         return _of_results(inputs, traces[0], params, program, style, output)
-    no_page("traces", "-o FILE.svg draws a chain; pages are of RESULTS")
+    no_page("traces", "-o FILE.svg draws a chain; only RESULTS make a page")
     from twinbed.analyses.chain import traces as of
     from twinbed.analyses.chain.walks import Rules
     from twinbed.render.output import put

@@ -97,7 +97,7 @@ class Chain(Analysis[ChainParams, Chains]):
                     graphs.append(_graph(group, testbed, reference, params))
                     if compared.sameness.least_p > 1 - confidence:
                         counts = f"{len(groups[testbed])} and {len(groups[reference])} replicates"
-                        detail = f"{counts}: the test cannot reach less than p = {compared.sameness.least_p:.2g}"
+                        detail = f"{counts}: the smallest p that the test can reach is {compared.sameness.least_p:.2g}"
                         cautions.append(Caution(Kind.FEW_REPLICATES, detail, testbed))
             walks.extend(_walk_row(group, walked) for walked in walk_all(groups, reference, rules, confidence))
         return Chains(

@@ -115,7 +115,7 @@ def _values_text(what: str, values: frozenset[str]) -> str:
 
 
 def residue(tables: Tables, sessions: str | None = None) -> Residue:
-    """Settings and facts of a testbed that differ between the replicates of one cell."""
+    """Return the settings and facts of a testbed that differ between the replicates of one cell."""
     records = Records.of(tables.records)
     places, settings = places_of(records, sessions), records.settings.coded()
     cells = dict(zip(places.values, places.rows(), strict=True))
@@ -189,7 +189,7 @@ def _circumstances(tables: Tables) -> Mapping[str, Mapping[str, str]]:
 
 
 def _varying(settings: Sequence[Mapping[str, object]]) -> dict[str, frozenset[str]]:
-    """Settings that are not the same in all; one that only some have is there and not there."""
+    """Return setting -> its values, where these differ; a setting that only some have is also ``ABSENT``."""
     leaves = [dict(_leaves(run_settings)) for run_settings in settings]
     names = dict.fromkeys(name for flat in leaves for name in flat)
     values = {name: frozenset(flat.get(name, ABSENT) for flat in leaves) for name in names}

@@ -31,23 +31,23 @@ _A_LINE = 10_000
 @click.option(
     "--by",
     metavar="FACTOR",
-    help="Compare the levels of this factor, such as workload.keep_alive. Default: testbeds, or of one testbed the switch or "
-    "choice that varies, not sizes, numbers or times of the workload.",
+    help="Compare the levels of this factor, such as workload.keep_alive. Default: testbeds; with one testbed, the switch or "
+    "choice that varies (not sizes, numbers or times of the workload).",
 )
 @click.option(
     "--reference",
     metavar="NAME",
     help="Compare the others with this testbed, or this level. Default: the study's reference, or the first level.",
 )
-@click.option("--metric", "metrics", multiple=True, help="Only this metric, with its table; may be given more than once.")
+@click.option("--metric", "metrics", multiple=True, help="Show only this metric, with its table; may be given more than once.")
 @click.option("--why", "explains", is_flag=True, help="Explain each verdict: interval, values, method, correction.")
-@click.option("--all", "everything", is_flag=True, help="Every metric, not only the headlines, with tables.")
-@click.option("-q", "--quiet", is_flag=True, help="The verdict lines alone.")
+@click.option("--all", "everything", is_flag=True, help="Show every metric, not only the headlines, with tables.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the verdict lines.")
 @click.option(
     "--sessions",
     metavar="FACTOR",
-    help="Compare sessions, not runs: FACTOR says which (day, boot) a run is of; time: by pauses; machine: of a fleet; none: "
-    "when runs were made does not matter.",
+    help="Compare sessions instead of runs. FACTOR: the factor that names a run's session (day, boot); time: sessions end at "
+    "pauses; machine: each machine of a fleet is one; none: runs do not depend on when they were made.",
 )
 @click.option(
     "--exclude",
@@ -55,10 +55,10 @@ _A_LINE = 10_000
     multiple=True,
     metavar="CAUTION",
     help="Leave runs with this caution (stall, nic_reset ...) out of the main result; may be given more than once. Default: "
-    "what the study says.",
+    "the study's choice.",
 )
-@click.option("--all-settings", is_flag=True, help="With the runs of RESULTS that the study does not ask for any more.")
-@click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="How to print it.")
+@click.option("--all-settings", is_flag=True, help="Include runs whose settings the study no longer has.")
+@click.option("--format", "style", type=click.Choice(["text", "json", "csv"]), default="text", help="The form to print.")
 @click.pass_obj
 def command(
     inputs: Inputs,
@@ -122,9 +122,9 @@ def _two(inputs: Inputs, sides: tuple[Path, ...], by: str | None, all_settings: 
     from twinbed.analyses.compare.two import Two
 
     if len(sides) > 2:
-        raise click.UsageError("give one RESULTS, or two; `twinbed merge` puts more together")
+        raise click.UsageError("give one or two RESULTS; `twinbed merge` combines more")
     if by is not None:
-        raise click.UsageError("two RESULTS are compared with each other: --by is of one")
+        raise click.UsageError("--by needs one RESULTS; two RESULTS are compared with each other")
     return Two(inputs.side_by_side(*sides, all_settings=all_settings), sides)
 
 

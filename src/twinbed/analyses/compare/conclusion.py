@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 
-from twinbed.analyses.compare.words import CHANCE, WITHOUT, doubt, explanation, held, plus_minus, replicates, short_reason
+from twinbed.analyses.compare.words import (
+    CHANCE,
+    WITHOUT,
+    doubt,
+    effect_text,
+    explanation,
+    plus_minus,
+    replicates,
+    short_reason,
+)
 from twinbed.metrics.metric import Layer
 from twinbed.model.caution import Kind
 from twinbed.model.comparison import Comparison, Comparisons
@@ -71,7 +80,7 @@ class Conclusion:
 
     @property
     def sentence(self) -> str:
-        """``virtio is not a stand-in for container here: requests per second 30 % lower at 1MiB (95 % CI 24-36 %).``"""
+        """Return ``virtio is not a stand-in for container here: requests per second 30 % lower at 1MiB (95 % CI 24-36 %).``"""
         if not self.total:
             return f"{self.testbed} shares no headline metric in any cell with {self.reference}."
         text = {
@@ -119,7 +128,7 @@ class Conclusion:
         return WITHOUT[kind] if kind else ""
 
     def _matches(self) -> str:
-        """``Packets per request and bytes per request match at payload 500B.``"""
+        """Return ``Packets per request and bytes per request match at payload 500B.``"""
         names = list(dict.fromkeys(_title(comparison) for comparison in self.picked))
         if not names:
             return ""
@@ -186,7 +195,7 @@ class Conclusion:
 
     @property
     def spread_sentence(self) -> str:
-        """``virtio varies more than container in 3 of 6 headline comparisons.``; empty where no spread is shown to differ."""
+        """Return ``virtio varies more than container in 3 of 6 headline comparisons.``; empty if no spread differs."""
         counts = {way: sum(_way(comparison) == way for comparison in self.spread) for way in ("more", "less")}
         parts = [f"{way} than {self.reference} in {count}" for way, count in counts.items() if count]
         plural = "s" if self.total > 1 else ""
@@ -346,7 +355,7 @@ def _word(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.EQUIVALENT:
         return "same"
     if comparison.effect is not None:
-        return held(comparison)
+        return effect_text(comparison)
     if comparison.ratio is None:
         return "no values" if not (comparison.estimate.n and comparison.reference_estimate.n) else "no ratio"
     return changed(comparison.ratio)
@@ -361,7 +370,7 @@ def why(comparison: Comparison) -> Iterator[tuple[str, str]]:
             if comparison.ratio_interval
             else comparison.effect and comparison.effect.interval and comparison.effect.interval.level
         )
-        yield (f"ratio [{share(round(level, 4))} CI]" if level else "ratio"), held(comparison)
+        yield (f"ratio [{share(round(level, 4))} CI]" if level else "ratio"), effect_text(comparison)
     scale = unit_scale(comparison.unit, [comparison.estimate.mean, comparison.reference_estimate.mean])
     for name, estimate in ((comparison.testbed, comparison.estimate), (comparison.reference, comparison.reference_estimate)):
         values = ", ".join(f"{value / scale.factor:.4g}" for value in estimate.values[:6])
@@ -420,7 +429,7 @@ def _at(comparison: Comparison) -> str:
 def _change(comparison: Comparison) -> str:
     """Return how far a metric is from the reference: ``30 % lower``, ``12.5 times as high``."""
     if comparison.effect is not None:
-        return held(comparison)
+        return effect_text(comparison)
     return explanation(comparison) if comparison.ratio is None else changed(comparison.ratio, sentence=True)
 
 

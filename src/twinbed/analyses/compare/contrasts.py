@@ -30,8 +30,8 @@ Place = tuple[str, str, str, str, str]
 def contrasts(
     executor: Executor, result: Comparisons, factor: str, levels: Sequence[Level], margin: float, confidence: float
 ) -> Iterator[tuple[str, Comparison]]:
-    """(testbed, a level's comparison with the first of ``levels`` there) of every metric and rest of the cell that has both.
-    Its cell is without the factor; testbed and reference are named by their levels: ``offload off``."""
+    """Yield (testbed, a level's comparison with the first of ``levels``), for each metric and cell that have both levels.
+    The cell of a comparison lacks the factor; testbed and reference are named by their levels: ``offload off``."""
     rules = Rules(margin, round(1 - confidence, 12), confidence)
     cautions = {(_name(of_cell.cell), of_cell.testbed): of_cell.cautions for of_cell in result.cell_cautions}
     places: dict[Place, list[Estimated]] = {}

@@ -38,7 +38,7 @@ class Rules:
     alpha: float
     confidence: float
     information: tuple[float, ...] | None = None
-    """At each look that was taken, of a study that goes on until it is decided."""
+    """At each interim analysis so far, of a study that goes on until it is decided."""
     elsewhere: bool = False
     """True if any run was measured elsewhere, so that both sides may have been printed by different programs."""
 
@@ -171,10 +171,10 @@ def _coarse(case: Case, test: RatioTest) -> str:
     if not any(case.nature.steps):
         return ""
     if test.method == "exact":
-        return "no value differs from another on its side: steps larger than its digits show may hide a difference"
+        return "all values of a side are equal: steps coarser than their digits may hide a difference"
     cut = _tested(case, cut=True) if case.rules.elsewhere else None
     if cut is not None and cut.p_equivalent > case.rules.alpha:
-        return "not shown if one side's program cuts digits off where the other's rounds: half a step more may be hidden"
+        return "not certain: if one side's program cuts digits off and the other's rounds, half a step more may be hidden"
     return ""
 
 

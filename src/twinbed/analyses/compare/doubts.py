@@ -32,7 +32,7 @@ class Doubts:
     """(metric, testbed) -> what their order does to runs, and what their sessions do."""
     of_times: Mapping[Group, Caution]
     """Cautions about testbeds that were measured apart from the reference."""
-    of_looks: Sequence[Caution]
+    of_interim: Sequence[Caution]
     """Cautions about a study that may end with any interim analysis: similar neighbouring runs end it too soon."""
     whole: Sequence[Caution]
     """Cautions about the study, whatever is compared."""
@@ -40,7 +40,7 @@ class Doubts:
 
     def of(self, key: Key, cell: str, names: tuple[str, str]) -> Iterator[Caution]:
         """Yield those of one comparison: of the testbed ``names[0]`` with the reference ``names[1]``."""
-        yield from self.of_looks
+        yield from self.of_interim
         for name in names:
             yield from self.of_groups.get((cell, name), ())
         if (cell, names[0]) in self.of_times:
@@ -52,7 +52,7 @@ class Doubts:
         """Yield those of the whole study, each once."""
         yield from self.whole
         yield from _of_headlines(comparisons, gathered.samples.testbeds)
-        yield from self.of_looks
+        yield from self.of_interim
         for cautions in self.of_metrics:
             yield from dict.fromkeys(caution for of_cell in cautions.values() for caution in of_cell)
         yield from settling.of_study(self.unsettled, len(gathered.samples.groups))
@@ -79,16 +79,16 @@ def doubts(gathered: Gathered) -> Doubts:
     unsettled = settling.of_cells(samples, rules.margin, rules.confidence)
     for place, caution in unsettled.items():
         of_groups[place] = (*of_groups[place], caution)
-    looks: tuple[Caution, ...] = ()
-    if gathered.looks and not gathered.units.sessions and (interim := tables.outline.interim):
-        detail = f"{gathered.looks} interim analyses, the last of {interim.blocks} replicates"
-        looks = (Caution(Kind.LOOKS, detail),)
+    interim_cautions: tuple[Caution, ...] = ()
+    if gathered.interim_analyses and not gathered.units.sessions and (interim := tables.outline.interim):
+        detail = f"{gathered.interim_analyses} interim analyses, the last of {interim.blocks} replicates"
+        interim_cautions = (Caution(Kind.LOOKS, detail),)
     return Doubts(
         of_groups,
         unsettled,
         (of_order, of_sessions),
         {} if gathered.units.sessions else _apart(gathered),
-        looks,
+        interim_cautions,
         of_study(tables, samples, carry, left),
         ordered,
     )

@@ -22,7 +22,7 @@ SHARES = (0.5, 0.9, 0.95, 0.99)
 def estimate(
     values: Sequence[float], confidence: float, scale: str = Scale.RATIO, units: Sequence[float] | None = None
 ) -> Estimate:
-    """Mean, standard deviation, and Student's t interval of the mean, for which means are taken as normal; and quantiles.
+    """Return mean, standard deviation, Student's t interval of the mean (means are taken as normal), and quantiles.
 
     ``units`` are the means of sessions, if these are what is compared. Names have neither mean nor quantiles, and what has only
     an order has quantiles but no mean.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from twinbed.analyses.compare.words import explanation, held
+from twinbed.analyses.compare.words import effect_text, explanation
 from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
 from twinbed.show.quantities import ratio, share
@@ -55,7 +55,7 @@ def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
         one_line(f"  {cell_title(comparison.cell)} {comparison.testbed}" if comparison.cell else f"  {comparison.testbed}")
         for comparison in rows
     ]
-    numbers = max(len(held(comparison)) for comparison in rows)
+    numbers = max(len(effect_text(comparison)) for comparison in rows)
     room = max(len(TITLE), min(max(map(len, labels)), width - LEAST_SCALE - numbers - len("  =  ")))
     scale = _Scale(rows, width - room - numbers - len("  =  "))
     first = rows[0]
@@ -73,7 +73,7 @@ def forest(comparisons: Sequence[Comparison], width: int) -> Iterator[Text]:
         line.append(SYMBOLS[comparison.verdict], STYLES[comparison.verdict])
         line.append(" ")
         line.append_text(scale.line(comparison) if comparison.ratio else Text(" " * scale.size))
-        line.append(f" {held(comparison)}")
+        line.append(f" {effect_text(comparison)}")
         yield line
         reason = explanation(comparison)
         if comparison.verdict is Verdict.INCONCLUSIVE and reason not in reasons:
@@ -126,7 +126,7 @@ class _Scale:
         return Text.assemble(band[:start], (drawn, STYLES[comparison.verdict]), band[start + len(drawn) :])
 
     def ticks(self, margin: float) -> str:
-        """Round numbers, none on top of another."""
+        """Return the labels of the axis: round numbers that do not overlap."""
         line = [" "] * self.size
         powers = [10.0**power * lead for lead in (1, 5, 2) for power in range(-2, 3)]
         near = self._high - self._low < math.log(NEAR)

@@ -24,7 +24,7 @@ class CompareParams(BaseModel):
 
     by: str | None = Field(
         default=None,
-        description="the factor whose levels are compared; null: testbeds, or of one testbed the switch or choice that varies",
+        description="the factor whose levels are compared; null: testbeds; with one testbed, the switch or choice that varies",
     )
     reference: str | None = Field(default=None, description="the testbed, or the level, to compare the others with")
     margin: float | None = Field(default=None, gt=0, description="how far apart still counts as equivalent: 0.1 is 10 %")
@@ -63,8 +63,8 @@ class Gathered:
     """True if somebody says that sessions do not matter."""
 
     @property
-    def looks(self) -> int:
-        """How many interim analyses were taken."""
+    def interim_analyses(self) -> int:
+        """Return how many interim analyses were taken."""
         return len(self.rules.information or ())
 
     def headlines(self, key: Key) -> Sequence[str]:

@@ -47,7 +47,7 @@ def grid(comparisons: Sequence[Comparison]) -> Grid:
 
 
 def mean(estimate: Estimate, scale: UnitScale) -> str:
-    """``1,234 ± 56 kB``; the median of what has only an order, the commonest of names."""
+    """Return ``1,234 ± 56 kB``; the median of an ordinal metric, the commonest of names."""
     if estimate.n == 0:
         return "no values"
     if estimate.mean is None:
@@ -65,7 +65,7 @@ def centre(estimate: Estimate, factor: float) -> str:
 
 
 def spread(estimate: Estimate, scale: UnitScale) -> str:
-    """``n = 5, sd 0.18``: replicates, and their standard deviation to two digits in the unit of the mean."""
+    """Return ``n = 5, sd 0.18``: replicates, and their standard deviation to two digits in the unit of the mean."""
     if not estimate.stdev:
         return f"n = {estimate.n}"
     deviation = estimate.stdev / scale.factor

@@ -15,7 +15,7 @@ from twinbed.model.result import Interval, Verdict
 from twinbed.statistics.sequential import interim_levels, overall_level
 
 UNLOOKED = "unlooked"
-"""The method of what no look has been taken at: there is no verdict yet."""
+"""The method of a comparison before its first interim analysis: there is no verdict yet."""
 
 
 def judge_at_interim(case: Case) -> Judgement:

@@ -52,5 +52,5 @@ def _work(case: Case) -> int:
     """Return the size of a case, in values."""
     arranged = case.arranged
     drawn = bootstrap.drawn(arranged.own, arranged.reference) if case.skewed and case.scale == Scale.RATIO else 0
-    looks = 3 if case.rules.information else 1
-    return looks * (EACH + len(case.own) + len(case.reference) + drawn // DRAWN)
+    analyses = 3 if case.rules.information else 1
+    return analyses * (EACH + len(case.own) + len(case.reference) + drawn // DRAWN)

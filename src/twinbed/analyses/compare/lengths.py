@@ -53,7 +53,11 @@ def cautions(key: Key, groups: tuple[CellRuns, CellRuns], margin: float) -> Iter
     own, reference = (fmean(expected(share, count) for count in sample) for sample in counts)
     if min(own, reference) > 0 and abs(math.log(own / reference)) > PART * math.log1p(margin):
         numbers, off = " and ".join(f"{sample.average:,.0f}" for sample in counts), two_digits(100 * (own / reference - 1), "+")
-        yield Caution(Kind.UNLIKE_LENGTHS, f"of {numbers} a run, which alone makes {off} % of exponential times", key[0])
+        yield Caution(
+            Kind.UNLIKE_LENGTHS,
+            f"from {numbers} values a run; for exponential times this alone changes the quantile by {off} %",
+            key[0],
+        )
 
 
 def _counts(key: Key, groups: tuple[CellRuns, CellRuns]) -> tuple[Sample, Sample] | None:

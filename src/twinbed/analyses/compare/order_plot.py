@@ -12,7 +12,7 @@ MOST_RUNS = 1500
 
 
 def residuals(ordering: Ordering) -> Spec:
-    """Shares in per cent where residuals are of logarithms, else in the metric's unit."""
+    """Plot residuals in the order of runs: in per cent if they are of logarithms, else in the metric's unit."""
     step = -(-len(ordering.residuals) // MOST_RUNS)
     shown = ordering.residuals[::step]
     largest = max(abs(residual.value) for residual in shown)

@@ -186,7 +186,7 @@ def order_cautions(ordered: Sequence[Ordering], testbeds: Sequence[str], margin:
     """
     carried: dict[tuple[Key, str], list[Caution]] = defaultdict(list)
     tests = sum(len(ordering.drifts) for ordering in ordered)
-    chance = f" ({tests} such tests: about {alpha * tests:.2g} show that by chance)" if tests > 1 else ""
+    chance = f" ({tests} such tests; by chance about {alpha * tests:.2g} of them show this)" if tests > 1 else ""
     for ordering in ordered:
         key = (ordering.metric, ordering.host, ordering.direction)
         for drift in ordering.drifts:

@@ -47,13 +47,13 @@ THIN = 1.5
 
 
 def distribution(comparisons: Sequence[Comparison]) -> Spec:
-    """Replicates, means and intervals of the mean of one metric: the reference and every testbed, a panel a cell."""
+    """Plot the replicates, means and intervals of one metric: the reference and every testbed, a panel a cell."""
     labels = _pair_labels(comparisons)
     return panels([_distribution_panel(rows, labels) for rows in _by_cell(comparisons)], BETWEEN)
 
 
 def ratios(comparisons: Sequence[Comparison]) -> Spec:
-    """Ratios of one metric to the reference over the band of the margin, on a logarithmic scale that all cells share."""
+    """Plot one metric's ratios to the reference over the band of the margin, on a logarithmic scale for all cells."""
     bounds = [bound for comparison in comparisons for bound in _bounds(comparison) if bound > 0]
     margin = comparisons[0].margin
     low, high = min([1 / (1 + 1.6 * margin), *bounds]), max([1 + 1.6 * margin, *bounds])
@@ -209,7 +209,7 @@ def _over_band(
     width: int,
     with_scale: bool = True,
 ) -> Spec:
-    """Labelled ratios with their intervals. Without ``with_scale`` numbers stand below another panel of the same domain."""
+    """Plot labelled ratios with their intervals. Without ``with_scale`` another panel of the same domain has the numbers."""
     (low, high), first = domain, rows[0][1]
     reference = f"{first.reference} (ref)"
     names = [*([reference] if beside_reference else []), *(label for label, _ in rows)]
@@ -292,7 +292,7 @@ def _ratio_row(label: str, comparison: Comparison, domain: tuple[float, float]) 
 
 
 def _ticks(low: float, high: float, margin: float) -> list[float]:
-    """1 and round numbers on both sides; the margin's own edges where the plot is that near."""
+    """Return 1 and round numbers on both sides; the margin's edges if the plot shows little more than the margin."""
     if high / low < 3:
         edges = [round(1 / (1 + margin), 3), 1, round(1 + margin, 3)]
         further = [0.5, 0.7, 1.5, 2.0]

@@ -50,7 +50,7 @@ class Ranked:
 
     @property
     def title(self) -> str:
-        """``The capture lost packets (8 of 24 comparisons: packets per request)``."""
+        """Return ``The capture lost packets (8 of 24 comparisons: packets per request)``."""
         if not self.of:
             return heading(self.kind.meaning)
         metrics = list(
@@ -136,7 +136,7 @@ def _most_by_chance(tests: int, alpha: float) -> int:
 
 
 def summed(cautions: Sequence[Ranked]) -> str:
-    """``1 invalidates, 3 weaken, 2 notes``, for a first screen."""
+    """Return ``1 invalidates, 3 weaken, 2 notes``, for a first screen."""
     counts = {rank: sum(caution.rank is rank for caution in cautions) for rank in Rank}
     words = {Rank.INVALIDATES: ("invalidates", "invalidate"), Rank.WEAKENS: ("weakens", "weaken"), Rank.NOTE: ("note", "notes")}
     return ", ".join(f"{count} {words[rank][count > 1]}" for rank, count in counts.items() if count)

@@ -118,7 +118,7 @@ def lines(moved: Sequence[Change]) -> Iterator[str]:
     """Yield lines for a terminal; nothing without changes."""
     if not moved:
         return
-    yield f"\nChange against {moved[0].reference}, which both results have: what moved both alike drops out"
+    yield f"\nChange relative to {moved[0].reference}, which both results have: what changed both testbeds alike cancels"
     for change in moved:
         where = f" at {cell_title(change.cell)}" if change.cell else ""
         value = ratio_with_interval(change.ratio, change.interval.low, change.interval.high)

@@ -108,7 +108,7 @@ def _bounds(prefix: str, interval: Interval | None) -> dict[str, Json]:
 
 
 def _quantiles(prefix: str, estimate: Estimate) -> dict[str, Json]:
-    """``p50`` to ``p99``; an interval is missing where there are too few values for one."""
+    """Return ``p50`` to ``p99``; an interval is missing if there are too few values for one."""
     of_share = {quantile.share: quantile for quantile in estimate.quantiles}
     row: dict[str, Json] = {}
     for share in (0.5, 0.9, 0.95, 0.99):
@@ -162,7 +162,7 @@ def order_rows(orderings: Sequence[Ordering]) -> list[dict[str, Json]]:
 
 
 def as_csv(comparisons: Sequence[Comparison]) -> str:
-    """RFC 4180 text with a header; an empty field is a missing value. Only the header where there is nothing to compare."""
+    """Return RFC 4180 text with a header; an empty field is a missing value. Without comparisons only the header."""
     flat = rows(comparisons)
     heads = list(flat[0]) if flat else ["layer", "metric", "verdict"]
     return csv_text(heads, ([row.get(name) for name in heads] for row in flat))

@@ -20,7 +20,7 @@ from twinbed.analyses.compare.tables import (
     spread_table,
     verdict_table,
 )
-from twinbed.analyses.compare.words import held, nothing_compared
+from twinbed.analyses.compare.words import effect_text, nothing_compared
 from twinbed.model.comparison import Comparison, Comparisons, Ordering
 from twinbed.model.result import Verdict
 from twinbed.model.tables import TESTBED
@@ -228,7 +228,7 @@ def _others(comparisons: Sequence[Comparison]) -> Section:
             place(comparison.host, comparison.direction),
             cell_title(comparison.cell),
             comparison.testbed,
-            held(comparison),
+            effect_text(comparison),
             _value(comparison, reference=False),
             _value(comparison, reference=True),
         )

@@ -14,7 +14,7 @@ KEY = (DRIFT.name, "", "")
 
 
 def of_cells(samples: Samples, margin: float, level: float) -> Mapping[tuple[str, str], Caution]:
-    """(cell, testbed) -> the caution of its runs, or of one of them, that never settle."""
+    """Return (cell, testbed) -> the caution that all its runs, or one of them, never settle."""
     cautions: dict[tuple[str, str], Caution] = {}
     for cell, groups in samples.groups.items():
         for testbed, group in groups.items():

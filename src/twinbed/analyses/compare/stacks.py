@@ -80,12 +80,12 @@ def differences(tables: Tables, reference: str, testbeds: Sequence[str]) -> Iter
 
 
 def _rows(tables: Tables, name: str, records: Records) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """(testbed, (host, the thing's name, its value)) of what a table says, each once."""
+    """Return a table's distinct (testbed, (host, the thing's name, its value))."""
     return distinct_rows(tables.table(name), _COLUMNS[name], records, records.testbeds)
 
 
 def _values(rows: Iterable[tuple[str, tuple[str, ...]]], matter: _Matter) -> Mapping[str, Values]:
-    """Testbed -> values."""
+    """Return testbed -> values."""
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for testbed, (place, name, value) in rows:
         role = _NUMBER.sub("", place)
@@ -95,7 +95,7 @@ def _values(rows: Iterable[tuple[str, tuple[str, ...]]], matter: _Matter) -> Map
 
 
 def _asked(records: Records) -> Mapping[tuple[str, str], frozenset[str]]:
-    """Testbed, setting -> its values, of all ends and runs."""
+    """Return (testbed, setting) -> its values at all ends and in all runs."""
     asked: dict[tuple[str, str], frozenset[str]] = defaultdict(frozenset)
     for settings in records.settings.distinct():
         for name, value in _leaves(settings["testbed"]):

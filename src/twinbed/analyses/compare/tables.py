@@ -13,8 +13,8 @@ from twinbed.analyses.compare.words import (
     column_head,
     deviation,
     disagreement,
+    effect_text,
     hardly_varies,
-    held,
     of_few_runs,
     pooled_text,
     varies,
@@ -48,7 +48,7 @@ def verdict_table(title: str, comparisons: Sequence[Comparison], pooled: Sequenc
         for comparison in of_cell:
             verdict = f"{SYMBOLS[comparison.verdict]} {comparison.verdict}"
             means = (mean(comparison.estimate, scale), *_counted(comparison.estimate, scale))
-            rows.append(("", comparison.testbed, verdict, held(comparison), *means))
+            rows.append(("", comparison.testbed, verdict, effect_text(comparison), *means))
     place = (first.metric, first.host, first.direction)
     for pool in pooled:
         if (pool.metric, pool.host, pool.direction) == place:

@@ -81,7 +81,7 @@ def plus_minus(half_width: float) -> str:
 
 
 def _unseen(comparison: Comparison) -> str:
-    """``0 in all 5 runs of both: at most 0.6 a run``: absence is not shown by few runs."""
+    """Return ``0 in all 5 runs of both; up to 0.6 a run ... may go unseen``: few runs do not show an absence."""
     seen = f"0 in all {comparison.runs} runs of both"
     if comparison.events:
         rate, rare = f"{most_unseen(comparison.runs):.2g}", _unseen_share(comparison)
@@ -115,7 +115,7 @@ def _why_of_effect(comparison: Comparison) -> str:
     return verdict_texts[comparison.verdict]
 
 
-def held(comparison: Comparison) -> str:
+def effect_text(comparison: Comparison) -> str:
     """Return what is compared with the margin: ``1.032 [0.981, 1.087]``, or on other scales the effect with its name."""
     if comparison.effect is None:
         interval = comparison.ratio_interval
@@ -238,12 +238,12 @@ def replicates(comparison: Comparison) -> str:
 
 
 def pooled_text(pool: Pooled) -> str:
-    """``0.63 [0.60, 0.66]``: the ratio over all cells."""
+    """Return ``0.63 [0.60, 0.66]``: the ratio over all cells."""
     return ratio_with_interval(pool.ratio, pool.interval.low, pool.interval.high)
 
 
 def disagreement(pool: Pooled) -> str:
-    """``cells differ: 0.420 to 0.970``, so that the ratio over all says little of any; empty where that is not shown."""
+    """Return ``cells differ: 0.420 to 0.970``: the ratio over all cells then describes none; empty if they agree."""
     return "" if pool.agree else f"cells differ: {ratio(pool.least)} to {ratio(pool.most)}"
 
 

@@ -64,7 +64,7 @@ class DetectabilityParams(NoSettings):
         default=None, description="who observes. Default: every observer with a record"
     )
     confidence: units.Share | None = Field(
-        default=None, gt=0.5, lt=1, description="how sure tests and intervals are, such as 95%. Default: the study's"
+        default=None, gt=0.5, lt=1, description="the confidence of tests and intervals, such as 95%. Default: the study's"
     )
 
 

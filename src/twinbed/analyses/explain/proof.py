@@ -179,7 +179,7 @@ def cause_of(result: Explanation, name: str | None) -> Cause:
         if name in (None, cause.name):
             return cause
     names = ", ".join(cause.name for cause in causes)
-    raise TwinbedError(f"--cause {name} is no candidate here that can be switched", advice=f"candidates: {names}")
+    raise TwinbedError(f"--cause {name} is not a candidate here that can be switched", advice=f"candidates: {names}")
 
 
 def study_text(result: Explanation, source: Tables, cause: Cause) -> str:

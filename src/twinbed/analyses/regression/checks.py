@@ -45,9 +45,9 @@ def checks(
 
 def _variances(of: Fitted, column: Column) -> Iterator[AssumptionCheck]:
     if column.errors == "HC3":
-        instead = "the shown HC3 errors and intervals hold anyway"
+        instead = "the HC3 errors and intervals hold anyway"
     elif column.errors.startswith("clustered"):
-        instead = "the shown clustered errors hold anyway"
+        instead = "the clustered errors hold anyway"
     else:
         instead = "use --errors hc3 for intervals that hold anyway"
     if of.power == 1 and of.positive is not None and unequal_variances(of):

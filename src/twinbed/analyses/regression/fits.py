@@ -36,7 +36,7 @@ def response_of(formulas: Sequence[Formula]) -> str:
     """Return the column that the models explain. Raises TwinbedError if there is none, or several."""
     responses = dict.fromkeys(next(iter(formula.response.names), "") for formula in formulas)
     if "" in responses:
-        raise TwinbedError("the formula's response is no column", advice="such as log(requests_per_second) ~ testbed")
+        raise TwinbedError("the formula's response is not a column", advice="such as log(requests_per_second) ~ testbed")
     if len(responses) > 1:
         raise TwinbedError(
             f"models side by side must explain one response, not {' and '.join(responses)}",
@@ -261,7 +261,7 @@ def _effect(of: Fitted, change: Change, estimates: Estimates, asked: Asked) -> E
     contrast = difference(of.design, of.data, change.variable, change.to, base, where)
     if not np.any(contrast):
         raise RegressionError(
-            f"{change.variable} from {base} to {change.to} is no change in this model", "give two different values"
+            f"{change.variable} from {base} to {change.to} is not a change in this model", "give two different values"
         )
     freedom = float(frees[contrast != 0].min())
     name = f"{change.variable} {change.to} against {base}"

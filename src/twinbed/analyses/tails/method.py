@@ -119,7 +119,7 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
         left_out = {
             "runs without times of requests": len(records) - len(runs),
             "requests without an answer": incomplete,
-            "quantiles of runs that are written as 0 ms": sum(len(run.quantiles) for run in whole)
+            "quantiles that the load generator wrote as 0 ms": sum(len(run.quantiles) for run in whole)
             - sum(len(run.quantiles) for run in runs),
         }
         return Tails(

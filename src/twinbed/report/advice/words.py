@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from twinbed.analyses.compare.claims import values
-from twinbed.analyses.compare.words import held
+from twinbed.analyses.compare.words import effect_text
 from twinbed.model.caution import Kind
 from twinbed.model.comparison import Comparison
 from twinbed.model.result import Verdict
@@ -128,7 +128,7 @@ def _amount(cells: Sequence[Comparison]) -> str:
     """Return such as ``0.61 to 0.73 of`` or ``2.1 times``; on scales without ratios, the effect."""
     ratios = [each.ratio for each in cells]
     if any(each is None for each in ratios):
-        return f"different ({joined([held(each) for each in cells])}) from"
+        return f"different ({joined([effect_text(each) for each in cells])}) from"
     low, high = min(filter(None, ratios), default=0.0), max(filter(None, ratios), default=0.0)
     return f"{numbers(low, high)} {'of' if high < 1 else 'times'}"
 

@@ -66,7 +66,7 @@ def hierarchy(rho: Matrix, costs: Matrix) -> bool:
 
 
 def ratios(rho: Matrix, costs: Matrix) -> Matrix:
-    """Draws of each model for one of the expensive one's, which is the first."""
+    """Return the draws of each model per draw of the expensive model, which is the first."""
     squares = np.append(rho**2, 0.0)
     return np.asarray(np.sqrt(costs[0] * (squares[:-1] - squares[1:]) / (costs * (1 - squares[1]))))
 

@@ -34,7 +34,7 @@ class Inflation:
 
     @property
     def scaled(self) -> float:
-        """GVIF^(1/(2 df)): by how much collinearity lengthens the term's intervals."""
+        """Return GVIF^(1/(2 df)): how many times as long collinearity makes the term's intervals."""
         return float(self.gvif ** (1 / (2 * self.columns)))
 
 

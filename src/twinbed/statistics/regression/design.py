@@ -231,7 +231,7 @@ def _check_bases(bases: Mapping[str, str], factors: Mapping[str, Factor]) -> Non
     for name in bases:
         if name not in leveled:
             raise RegressionError(
-                f"a base level is given for {name}, which is no categorical variable of the formula",
+                f"a base level is given for {name}, which is not a categorical variable of the formula",
                 f"there are {', '.join(sorted(leveled)) or 'none'}",
             )
 

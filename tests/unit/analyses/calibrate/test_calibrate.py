@@ -89,9 +89,9 @@ def test_predict_says_the_mean_and_one_run(results: Path, capsys: pytest.Capture
     [
         (["--payload", "64KiB"], "the prediction needs a level of threads"),
         (["--payload", "64KiB", "--thread", "3"], "the calibration has no factor thread"),
-        (["--payload", "64 kisses", "--threads", "3"], "64 kisses, which is no number"),
+        (["--payload", "64 kisses", "--threads", "3"], "64 kisses, which is not a number"),
         (["--payload", "3", "--threads", "3"], "give it in bytes"),
-        (["--payload"], "'--payload' is no --FACTOR LEVEL"),
+        (["--payload"], "'--payload' is not --FACTOR LEVEL"),
         (["--payload", "64KiB", "--threads", "3", "--response", "loss"], "the calibration has no response loss"),
         ([], "predict needs either levels or --with RESULTS"),
     ],
@@ -104,7 +104,7 @@ def test_what_cannot_be_asked(results: Path, arguments: list[str], said: str, ca
 @pytest.mark.usefixtures("rows")
 def test_outside_nothing_is_said(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["predict", str(results / KEPT), "--payload", "64MiB", "--threads", "3"]) == codes.INCONCLUSIVE
-    assert "cannot predict physical: outside of what was measured" in capsys.readouterr().out
+    assert "cannot predict physical: outside the measured range" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("rows")
@@ -114,8 +114,8 @@ def test_a_changed_file_is_refused(results: Path, tmp_path: Path, capsys: pytest
     changed = tmp_path / "changed.json"
     for text, said in (
         (json.dumps(data), "was changed after it was written"),
-        ("{}", "is no calibration"),
-        ("[", "is no calibration"),
+        ("{}", "is not a calibration"),
+        ("[", "is not a calibration"),
     ):
         changed.write_text(text)
         assert run(["predict", str(changed), "--payload", "64KiB", "--threads", "3"]) == codes.USAGE

@@ -30,7 +30,7 @@ def test_a_percentile_of_few_beside_one_of_many_has_a_caution_with_both_counts()
     """Harmonic numbers: 4.187 of 100, 4.600 of 10,000."""
     key = ("total_time_p99", "", "")
     [caution] = cautions(key, (runs(requests=100), runs(requests=10_000)), 0.1)
-    assert caution.detail == "of 100 and 10,000 a run, which alone makes -9 % of exponential times"
+    assert caution.detail == "from 100 and 10,000 values a run; for exponential times this alone changes the quantile by -9 %"
     assert [*cautions(key, (runs(requests=9_000), runs(requests=10_000)), 0.1)] == []
     assert [*cautions(("total_time_median", "", ""), (runs(requests=100), runs(requests=10_000)), 0.1)] == []
     assert [*cautions(key, (runs(), runs(requests=10_000)), 0.1)] == []

@@ -21,7 +21,7 @@ from twinbed.analyses.compare.conclusion import conclusions
 from twinbed.analyses.compare.method import analysis as compare
 from twinbed.analyses.compare.ranked import touching
 from twinbed.analyses.compare.rows import rows
-from twinbed.analyses.compare.words import explanation, held, varies
+from twinbed.analyses.compare.words import effect_text, explanation, varies
 from twinbed.cli.inputs import ResultsFolders
 from twinbed.model.caution import Kind
 from twinbed.model.comparison import Comparison, Comparisons
@@ -90,7 +90,7 @@ def test_an_interval_scale_has_differences_and_a_margin_of_its_own(
     assert found.verdict is verdict
     assert found.ratio is None and found.effect is not None
     assert found.effect.value == pytest.approx(sum(b) / 4 - 20.025)
-    assert held(found).startswith("diff ")
+    assert effect_text(found).startswith("diff ")
     if margin is None:
         assert "gives no margin" in explanation(found)
         assert found.p_different is None

@@ -109,7 +109,7 @@ def test_what_moved_the_common_reference_too_drops_out(tmp_path: Path) -> None:
     assert [row["ratio"] for row in rates] == pytest.approx([0.5, 1.0], rel=0.05)
     assert all(row["ratio_low"] < row["ratio"] < row["ratio_high"] for row in rates)
     text = " ".join(compared(may, june).output.split())
-    assert "Change against physical, which both results have" in text
+    assert "Change relative to physical, which both results have" in text
     assert "= virtio, requests per second at payload 20kB" in text
     one = results(tmp_path / "one", {"e1000": 1000.0}), results(tmp_path / "two", {"e1000": 1000.0})
     assert json.loads(compared(*one, "--format", "json").output)["changes"] == []

@@ -238,7 +238,7 @@ def test_the_study_that_it_writes_is_one() -> None:
     settings = planned[0].settings()
     assert settings["testbed"]["tso"] == "off"
     assert settings["workload"]["duration"] == 2
-    with pytest.raises(TwinbedError, match="tso is no candidate here"):
+    with pytest.raises(TwinbedError, match="tso is not a candidate here"):
         cause_of(result, "tso")
 
 

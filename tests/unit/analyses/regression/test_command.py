@@ -110,7 +110,7 @@ def test_unequal_variances_are_answered_by_hc3_and_it_is_said(tmp_path: Path) ->
     file = unequal(tmp_path / "y.csv")
     text = made(file, "--formula", "y ~ x").stdout
     assert "FAILS  equal variances: variances differ with the explaining variables (Breusch-Pagan (Koenker)" in text
-    assert "-> the shown HC3 errors and intervals hold anyway" in text
+    assert "-> the HC3 errors and intervals hold anyway" in text
     assert "HC3 errors: the residuals' variances are shown to differ." in text
     rows = {errors: as_json(file, "--formula", "y ~ x", "--errors", errors) for errors in ("auto", "classical", "hc3")}
     errors = {name: result["coefficients"][1]["standard_error"] for name, result in rows.items()}
@@ -329,7 +329,7 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "rate ~ nic", "--effect", "load=1"], "--effect: no model has load on its right side"),
         (["--formula", "rate ~ load", "--effect", "load"], "--effect: load is a number"),
         (["--formula", "rate ~ load", "--effect", "load=1"], "load has no base level"),
-        (["--formula", "rate ~ load", "--effect", "load=1:1"], "no change in this model"),
+        (["--formula", "rate ~ load", "--effect", "load=1:1"], "not a change in this model"),
         (["--formula", "rate ~ nic * load", "--effect", "nic"], "the effect of nic depends on load"),
         (["--formula", "rate ~ nic * load", "--effect", "nic", "--at", "load=x"], "load is a number, but 'x' is not"),
         (
@@ -341,7 +341,7 @@ def test_a_row_alone_in_its_combination_is_said(tmp_path: Path) -> None:
         (["--formula", "rate ~ nic", "--random", "rack"], "has no column 'rack'"),
         (["--formula", "rate ~ nic", "--cluster", "nic"], "cannot estimate the error of nic e1000"),
         (["--formula", "rate ~ nic", "--formula", "load ~ nic"], "models side by side must explain one response"),
-        (["--formula", "1 ~ nic"], "the formula's response is no column"),
+        (["--formula", "1 ~ nic"], "the formula's response is not a column"),
         (["--formula", "rate ~ pairs + I(2 * pairs)"], "columns depend on each other: (2 * pairs) = 2 (pairs)"),
         (["--formula", "rate ~ nic", "--host", "client"], "are for results folders"),
     ],

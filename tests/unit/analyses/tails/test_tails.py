@@ -127,7 +127,7 @@ def test_what_is_written_as_nothing_has_no_ratio() -> None:
     assert set(verdicts(result)) == {0.9, 0.99}
     assert all(each.value > 0.5e-3 and each.reference_value > 0.5e-3 for each in result.shifts)
     # The quantiles to the median, and none above 0.6, of each of the runs on one side.
-    assert result.left_out["quantiles of runs that are written as 0 ms"] == RUNS * 5
+    assert result.left_out["quantiles that the load generator wrote as 0 ms"] == RUNS * 5
 
 
 def test_one_run_has_no_verdict_and_two_have_a_caution() -> None:
