@@ -229,7 +229,7 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         answers = list(assumptions.answers(of, fit, terms, params.type, unequal, other))
     lines = tuple(table.lines(of, terms, params.type, errors, confidence))
     weighed = estimates(of, fit, terms, errors, unequal, confidence)
-    found_differences = tuple(differences(weighed))
+    level_differences = tuple(differences(weighed))
     return Anova(
         source=of.frame.source,
         response=of.frame.response,
@@ -253,7 +253,7 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         signs=tuple(table.signs(of, confidence)),
         means=tuple(table.means(weighed)),
         cell_means=tuple(table.cell_means(weighed)),
-        differences=found_differences,
+        differences=level_differences,
         checks=checks,
         alternatives=tuple(answer for answer in answers if not isinstance(answer, str)),
         truncation=table.truncation(of, whole, terms),
@@ -261,7 +261,7 @@ def _analysis(of: Data, whole: Sequence[Term], terms: tuple[Term, ...], params: 
         notes=(
             *notes,
             *assumptions.of_model(of, terms, errors, lines, params.type),
-            *assumptions.of_differences(found_differences, errors),
+            *assumptions.of_differences(level_differences, errors),
             *assumptions.of_variances(of, errors, checks, unequal, confidence),
             *(answer for answer in answers if isinstance(answer, str)),
         ),

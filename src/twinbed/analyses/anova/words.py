@@ -85,11 +85,13 @@ def explained(anovas: Sequence[Anova | Unexplained]) -> Section:
     return Section("explained", "Which factors matter", sentence, items)
 
 
-def _explained(analysis: Anova | Unexplained, is_said: bool) -> Section:
+def _explained(analysis: Anova | Unexplained, is_drawn: bool) -> Section:
     key = f"anova-{analysis.response}"
     if isinstance(analysis, Unexplained):
         return Section(key, heading(metric_name(analysis.response)), f"Cannot analyse its variance: {analysis.reason}.")
-    return Section(key, heading(title(analysis)), "" if is_said else lede(analysis), (variance_table(analysis), analysis.notes))
+    return Section(
+        key, heading(title(analysis)), "" if is_drawn else lede(analysis), (variance_table(analysis), analysis.notes)
+    )
 
 
 def _model_tables(anova: Anova) -> list[Table]:

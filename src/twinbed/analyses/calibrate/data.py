@@ -206,7 +206,7 @@ def objections(cautions: Sequence[Caution], cheap: str, expensive: str) -> Mappi
         kind: [caution for caution in cautions if caution.kind is kind and caution.subject in (cheap, expensive)]
         for kind in DISQUALIFYING
     }
-    for kind, those in of.items():
-        if those and not (kind is Kind.SOFTWARE_CPU and {caution.subject for caution in those} == {cheap, expensive}):
-            texts[kind] = "; ".join(f"{caution.subject}: {caution.detail or kind.meaning}" for caution in those)
+    for kind, of_kind in of.items():
+        if of_kind and not (kind is Kind.SOFTWARE_CPU and {caution.subject for caution in of_kind} == {cheap, expensive}):
+            texts[kind] = "; ".join(f"{caution.subject}: {caution.detail or kind.meaning}" for caution in of_kind)
     return texts

@@ -231,10 +231,8 @@ class Conclusion:
             yield f"About {max(needed)} new {replicates(still_open[0])} would decide {which}, each with a chance of {CHANCE}."
         others = [comparison for comparison in still_open if not comparison.replicates_needed]
         if beyond := [comparison for comparison in others if is_beyond(comparison)]:
-            yield (
-                f"More replicates, or fewer comparisons, may show that {_names(beyond)} differ{'s' if _one(beyond) else ''}: "
-                "`twinbed plan --pilot` estimates how many."
-            )
+            differ = f"{_names(beyond)} differ{'s' if _is_single(beyond) else ''}"
+            yield (f"More replicates, or fewer comparisons, may show that {differ}: `twinbed plan --pilot` estimates how many.")
         if near := [comparison for comparison in others if not is_beyond(comparison)]:
             yield f"A wider margin or steadier runs may decide {_names(near)}: {explanation(near[0])}."
 
@@ -474,7 +472,7 @@ def _names(comparisons: Iterable[Comparison]) -> str:
     return listed(names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"])
 
 
-def _one(comparisons: Iterable[Comparison]) -> bool:
+def _is_single(comparisons: Iterable[Comparison]) -> bool:
     return len({_title(comparison) for comparison in comparisons}) == 1
 
 

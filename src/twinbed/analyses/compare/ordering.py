@@ -62,13 +62,13 @@ def orderings(samples: Samples, runs: Sequence[Record], alpha: float) -> tuple[O
     order = np.empty(len(records), dtype=np.int64)
     order[np.lexsort((records.positions, records.started_s))] = np.arange(1, len(records) + 1)
     places = _Places({run: row for row, run in enumerate(records.ids)}, order, records.blocks)
-    each_metric = [
+    tested = [
         ordering
         for key in samples.keys()  # noqa: SIM118 -- not a mapping
         if samples.is_headline(key) and samples.metrics[key[0]].scale in (Scale.RATIO, Scale.INTERVAL)
         for ordering in _ordering(samples, key, places)
     ]
-    return tuple(_shown(ordering, alpha) for ordering in each_metric)
+    return tuple(_shown(ordering, alpha) for ordering in tested)
 
 
 def _ordering(samples: Samples, key: Key, places: _Places) -> Iterator[Ordering]:

@@ -128,7 +128,7 @@ def _distribution_panel(rows: Sequence[Comparison], labels: int) -> Spec:
 
 def _values_panel(title: str, estimates: Sequence[tuple[str, Estimate]], unit: str, labels: int, width: int) -> Spec:
     scale = unit_scale(unit, [value for _name, estimate in estimates for value in estimate.values])
-    names = [name for name, _found in estimates]
+    names = [name for name, _estimate in estimates]
     y = testbed_axis(names, labels)
     x_axis = {"title": scale.unit or " ", "tickCount": 4, "format": ",~r", "titleAnchor": "end", "titlePadding": 2}
     x = {

@@ -66,16 +66,16 @@ class Change:
 
 def changes(result: Comparisons, reference: str | None) -> tuple[Change, ...]:
     """Return the changes between two results; empty without a common reference and another testbed."""
-    each_place: dict[tuple[str, str], dict[str, Comparison]] = {}
+    by_place: dict[tuple[str, str], dict[str, Comparison]] = {}
     for comparison in result.comparisons:
         if comparison.headline and comparison.scale == Scale.RATIO and ON in comparison.cell:
             rest = {name: level for name, level in comparison.cell.items() if name != ON}
-            each_place.setdefault((comparison.place, repr(sorted(rest.items(), key=str))), {})[str(comparison.cell[ON])] = (
+            by_place.setdefault((comparison.place, repr(sorted(rest.items(), key=str))), {})[str(comparison.cell[ON])] = (
                 comparison
             )
     pairs = [
         (own, change)
-        for of in each_place.values()
+        for of in by_place.values()
         if reference in of
         for testbed, own in of.items()
         if testbed != reference and (change := _change(own, of[reference])) is not None

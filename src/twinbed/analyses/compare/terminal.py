@@ -109,8 +109,8 @@ def verdict_lines(result: Comparisons, console: Terminal, *, each_testbed: bool 
     """Print the conclusion: a paragraph a testbed, or for many testbeds unless ``each_testbed`` how many can stand in."""
     concluded = conclusions(result)
     texts = [conclusion.sentence for conclusion in concluded] if each_testbed else [*lede(result)] if concluded else []
-    one_each = len(texts) == len(concluded) and (each_testbed or len(concluded) <= MOST_SENTENCES)
-    verdicts = [conclusion.verdict for conclusion in concluded] if one_each else []
+    is_one_each = len(texts) == len(concluded) and (each_testbed or len(concluded) <= MOST_SENTENCES)
+    verdicts = [conclusion.verdict for conclusion in concluded] if is_one_each else []
     for at, text in enumerate(texts):
         verdict = verdicts[at] if verdicts else None
         console.words(f"{SYMBOLS[verdict]} {text}" if verdict else text, STYLES[verdict] if verdict else "bold")

@@ -39,7 +39,7 @@ _METHODS = {"least squares": "least squares", "huber": "robust (Huber)", "tukey"
 
 def section(regression: Regression) -> Section:
     """Return the models side by side, and each by itself."""
-    items: list[Item] = [_about(regression), models_table(regression)]
+    items: list[Item] = [_data_text(regression), models_table(regression)]
     items += [_model(regression, number) for number in range(1, len(regression.models) + 1)]
     title = f"Regression of {regression.response}"
     return Section("regression", title, answer(regression), (*items, *_programs(regression)), kicker=regression.source)
@@ -68,7 +68,7 @@ def answer(regression: Regression) -> str:
     return f"The model explains {100 * explained:.1f} % of the variation of {model.response}. {tested}."
 
 
-def _about(regression: Regression) -> str:
+def _data_text(regression: Regression) -> str:
     return f"{regression.source}: {regression.response}{f' in {regression.unit}' if regression.unit else ''}"
 
 

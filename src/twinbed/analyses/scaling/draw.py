@@ -32,7 +32,7 @@ def figures(scaling: Scaling) -> Iterator[Figure]:
     """Yield the figures; loss only if it was measured."""
     many, name = f"{scaling.noun}s", metric_name(scaling.rate)
     caption = f"{heading(name)} of a {scaling.noun}: every run and the mean. Dashed: a single {scaling.noun}."
-    yield Figure("how many fit of each", spec=partial(_of_each, scaling), caption=caption)
+    yield Figure("how many fit of each", spec=partial(_single_rates, scaling), caption=caption)
     caption = f"{heading(name)} of all {many} together. Dashed: N times the single {scaling.noun}."
     yield Figure("how many fit together", spec=partial(_together, scaling), caption=caption)
     if scaling.most_loss is not None:
@@ -40,7 +40,7 @@ def figures(scaling: Scaling) -> Iterator[Figure]:
         yield Figure("how many fit loss", spec=partial(_loss, scaling), caption=caption)
 
 
-def _of_each(scaling: Scaling) -> Spec:
+def _single_rates(scaling: Scaling) -> Spec:
     scale, _ = scales(scaling)
 
     def single(group: LevelScaling) -> Held:

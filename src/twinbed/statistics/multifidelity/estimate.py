@@ -239,9 +239,9 @@ class Moments:
     def of(cls, groups: Parts, models: int) -> Moments:
         sums, present = np.zeros((len(groups), 1 + models, 1 + models)), np.zeros((len(groups), models))
         for number, (group, values) in enumerate(groups):
-            beside = np.column_stack([np.ones(len(values)), values])
+            extended = np.column_stack([np.ones(len(values)), values])
             places = [0, *(1 + model for model in group)]
-            sums[number][np.ix_(places, places)] = beside.T @ beside
+            sums[number][np.ix_(places, places)] = extended.T @ extended
             present[number, group] = 1
         lacking, own = 1 - present, np.eye(models)
         return cls(
