@@ -250,7 +250,7 @@ def means_table(anova: Anova) -> Table:
     effect = "factor" if anova.logarithm else "effect"
     heads = ("factor", "level", "n", mean + of, f"{confidence} interval", effect, f"{confidence} interval of the {effect}")
     rows = tuple(_mean(anova, own, effects.get((own.factors, own.levels)), scale) for own in anova.means)
-    effect_is = "Factor: the level's mean divided by" if anova.logarithm else "Effect: the level's mean less"
+    effect_is = "Factor: the level's mean divided by" if anova.logarithm else "Effect: the level's mean minus"
     caption = f"{effect_is} the mean of all"
     if len(anova.factors) > 1:
         caption += ". Means weight the cells of the other factors equally"

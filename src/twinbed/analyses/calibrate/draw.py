@@ -41,7 +41,7 @@ def figures(calibrations: Calibrations, calibrated: Calibrated) -> Iterator[Figu
         )
         yield Figure(f"{text} The table has the numbers.", spec=partial(_curves, calibrations, calibrated, kind), caption=text)
     if calibrated.inside:
-        text = f"Every {by} left out once: the measurement less the prediction from all others, with the interval."
+        text = f"Every {by} left out once: the measurement minus the prediction from all others, with the interval."
         yield Figure(text, text, lambda: _left_out(calibrated), caption=text)
 
 
@@ -136,7 +136,7 @@ def _left_out(calibrated: Calibrated) -> Spec:
         for held in calibrated.inside
     ]
     x, colour = _axis(calibrated, [row["x"] for row in rows]), _colour(series, (EQUIVALENT, DIFFERENT))
-    y = axis("value", "measured less predicted (%)", {}, format="~g", titlePadding=8, tickCount=5)
+    y = axis("value", "measured minus predicted (%)", {}, format="~g", titlePadding=8, tickCount=5)
     place = {"x": x, "y": y, "color": colour, "description": {"field": "said"}}
     return _panel(
         layer([{"value": 0}], "rule", {"y": y}, color=MUTED, aria=False),

@@ -90,7 +90,7 @@ def _walks(rows: Sequence[WalkRow]) -> Table:
         Column(head="invalid transitions", format=",", value="invalid"),
         Column(head="relative probability", format="s", value=lambda row: row.relative_probability or None),
         Column(head="log10 a call", format=".4g", value="per_call"),
-        Column(head="less the reference's", format="s", value=_against),
+        Column(head="minus the reference's", format="s", value=_against),
     )
     caption = (
         "Sequences of every testbed, walked through the reference's chains (the seeds' Tables VIII and IX). A transition that "

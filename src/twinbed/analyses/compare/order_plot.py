@@ -32,7 +32,7 @@ def _panel(drift: Drift, shown: list[Residual], scale: UnitScale, x: Spec) -> Sp
     y = {
         "type": "quantitative",
         "scale": {"domain": [-top, top], "nice": False},
-        "axis": {"title": f"off its mean ({scale.unit or '1'})", "tickCount": 4, "format": "~r", "minExtent": 40},
+        "axis": {"title": f"difference from its mean ({scale.unit or '1'})", "tickCount": 4, "format": "~r", "minExtent": 40},
     }
     points = [
         {

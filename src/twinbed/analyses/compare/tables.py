@@ -65,7 +65,7 @@ def _caption(comparisons: Sequence[Comparison]) -> str:
     level = next((comparison.estimate.interval.level for comparison in comparisons if comparison.estimate.interval), 0.95)
     effects = {
         "difference": f"Difference of means from {first.reference}.",
-        "cliffs_delta": f"Medians; Cliff's delta against {first.reference}: pairs above less pairs below.",
+        "cliffs_delta": f"Medians; Cliff's delta compared with {first.reference}: pairs above minus pairs below.",
         "total_variation": f"Commonest values; total variation (TV) from {first.reference}: half the differences of shares.",
     }
     if first.effect:

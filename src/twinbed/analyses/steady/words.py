@@ -126,5 +126,5 @@ def sentence(result: SteadyStates) -> str:
     if not parts:
         parts.append(f"no cell is shown to drift by more than {share(result.margin)}, or to warm up")
     if unknown := sum(state.settles is None for state in result.cells):
-        parts.append(f"{unknown} of {whole} cells cannot tell whether runs settle: longer runs or more replicates would")
+        parts.append(f"longer runs or more replicates are needed to tell whether runs settle in {unknown} of {whole} cells")
     return f"{heading('; '.join(parts))}."
