@@ -73,10 +73,12 @@ def command(
     from twinbed.study.loading import load
 
     levels: dict[str, tuple[str, ...]] = {}
-    for each in varied:
-        name, equals, values = each.partition("=")
+    for varying in varied:
+        name, equals, values = varying.partition("=")
         if not equals or not _several(values):
-            raise click.BadParameter(f"{each!r} is not of the form SETTING=A,B, such as keep_alive=on,off", param_hint="--vary")
+            raise click.BadParameter(
+                f"{varying!r} is not of the form SETTING=A,B, such as keep_alive=on,off", param_hint="--vary"
+            )
         levels[name.strip()] = _several(values)
     choices = Choices(
         file=str(file),
@@ -104,7 +106,7 @@ def command(
 
 
 def _several(text: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 CARD, GUEST, TOOL, DURATION = "nic", "qemu", "tool", "duration"
@@ -133,13 +135,13 @@ def first_study(choices: Choices, catalogue: Catalogue) -> str:
 
 
 def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
-    testbeds = {name: settings for each in choices.testbeds for name, settings in (_testbed(each, catalogue),)}
+    testbeds = {name: settings for chosen in choices.testbeds for name, settings in (_testbed(chosen, catalogue),)}
     workload = _workload(choices.workload, catalogue)
     of_links = {name: values for name, values in choices.settings.items() if name in Link.model_fields}
     fixed = {name: values[0] for name, values in choices.settings.items() if len(values) == 1}
     several = {name: values for name, values in choices.settings.items() if len(values) > 1}
     factors = {
-        **{f"topology.link.{name}" if name in of_links else name: each for name, each in several.items()},
+        **{f"topology.link.{name}" if name in of_links else name: levels for name, levels in several.items()},
         **choices.vary,
     }
     link = {name: value for name, value in fixed.items() if name in of_links}
@@ -154,7 +156,7 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
         "# The testbeds to compare: names that you choose, each with a driver and its settings.",
         "testbeds:",
     )
-    yield from (f"  {each}: {written(settings)}" for each, settings in testbeds.items())
+    yield from (f"  {testbed}: {written(settings)}" for testbed, settings in testbeds.items())
     yield f"reference: {next(iter(testbeds), '')} # the testbed that the others are compared with"
     yield ""
     yield "# The network between them (twinbed describe topology topology.link)."
@@ -168,7 +170,7 @@ def _lines(choices: Choices, catalogue: Catalogue) -> Iterator[str]:
     yield "# Factors: every combination of levels is run. Any setting can be a factor (twinbed describe factor)."
     yield "factors:"
     yield f"  testbed: {written([*testbeds])}"
-    yield from (f"  {each}: [{', '.join(levels)}]" for each, levels in factors.items())
+    yield from (f"  {factor}: [{', '.join(levels)}]" for factor, levels in factors.items())
     yield ""
     if choices.record:
         yield "# Instruments: recorded in addition to the workload's own report (twinbed describe)."

@@ -23,7 +23,9 @@ class Declaration(BaseModel):
     description: str = Field("", examples=["time of a request"], description="what it means")
     extensive: bool = Field(False, description="whether it grows with the work done")
     headline: bool = Field(True, description="whether the summary shows it")
-    margin: float | None = Field(None, examples=[2.0], description="of an interval scale: how far apart is still equivalent")
+    margin: float | None = Field(
+        None, examples=[2.0], description="for an interval scale: the largest difference that counts as equivalent"
+    )
 
     def declared(self, name: str, unit: str, description: str) -> Metric:
         """Return the metric under its name."""

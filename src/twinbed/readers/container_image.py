@@ -147,7 +147,7 @@ class _Archive:
 
     def __enter__(self) -> _Archive:
         if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
-            raise Unreadable(f"{self.path} is no regular file")
+            raise Unreadable(f"{self.path} is not a regular file")
         if self._file.read(4).startswith((_GZIP, _ZSTD)):
             raise Unreadable(f"{self.path} is compressed: unpack it first, with gunzip or zstd -d")
         for _, member in tar(self._file):

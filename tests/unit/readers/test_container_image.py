@@ -151,7 +151,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress(oci(tmp_path / "a.tar", LAYERS).read_bytes()))
     assert "is compressed: unpack it first" in refused(f"oci-archive:{tmp_path}/a.tar.gz", tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    assert "is no regular file" in refused(f"oci-archive:{tmp_path}/pipe", tmp_path)
+    assert "is not a regular file" in refused(f"oci-archive:{tmp_path}/pipe", tmp_path)
     assert "No such file" in refused(f"oci-archive:{tmp_path}/missing", tmp_path)
     cut = oci(tmp_path / "cut.tar", LAYERS).read_bytes()
     (tmp_path / "cut.tar").write_bytes(cut[: len(cut) // 2])
