@@ -2,12 +2,15 @@
 
 apt works on the image's own list of packages, with this machine's sources of the image's release, in a folder of its own:
 nothing is installed on this machine, and only signed packages are taken. Of what maintainer scripts do, only this is done: the
-linker's cache is written, and the users in ``USERS`` are made. Services, alternatives and debconf's settings are left out.
+linker's cache is written, the users in ``USERS`` are made, and so are the links of alternatives that a script names in plain
+text. Services, debconf's settings and other files that scripts write are left out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,12 +22,17 @@ from twinbed.hosts.process import ProcessFailed, run
 from twinbed.image.base import apt_targets, source_files
 from twinbed.image.failure import ImageFailed
 from twinbed.image.specification import Specification
+from twinbed.image.unpacking import place
 from twinbed.model.near import did_you_mean, nearest
+from twinbed.readers.container_image import Unreadable
 
 _STATUS = "var/lib/dpkg/status"
 _LISTS = Path("/var/lib/apt/lists")
+_NAME = re.compile("[a-z0-9][a-z0-9+.-]+")
+"""Debian's policy, 5.6.7. apt would take other names as options, versions or patterns."""
 _CHOSEN = re.compile(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", re.MULTILINE)
 _REMOVED = re.compile(r"^Remv (\S+)", re.MULTILINE)
+_ALTERNATIVE = re.compile(r"update-alternatives\b[^\n]*?--install\s+(/[\w./+-]+)\s+\S+\s+(/[\w./+-]+)\s+(\d+)")
 _AMOUNT = re.compile(r"^Need to get (?:\S+ \S+/)?(\S+ \S+) of archives", re.MULTILINE)
 _SERVERS = """\
 Types: deb
@@ -118,6 +126,8 @@ class Apt:
         """Return the version of each package that the image gets for these names, dependencies included.
 
         Raises ImageFailed for an unknown name, with the nearest ones, and for a package that conflicts with the image's."""
+        if wrong := [name for name in names if not _NAME.fullmatch(name)]:
+            raise ImageFailed(f"{wrong[0]!r} is no name of a Debian package", advice="give names such as redis-server")
         try:
             plan = self.run("--simulate", "install", *names)
         except ImageFailed:
@@ -164,6 +174,7 @@ def unpack(files: Sequence[Path], rootfs: Path, spec: Specification) -> Mapping[
     not written to, since they are those of another image too."""
     found: dict[str, tuple[str, str]] = {}
     stanzas: list[str] = []
+    scripts: list[str] = []
     excluded = [f"--exclude=.{pattern}" for pattern in spec.left_out]
     for file in files:
         stanzas.append(run(["dpkg-deb", "--field", str(file)]).text)
@@ -176,11 +187,26 @@ def unpack(files: Sequence[Path], rootfs: Path, spec: Specification) -> Mapping[
             argv = ["chroot", str(rootfs), "tar", "-x", "-p", "--numeric-owner", "--keep-directory-symlink", *excluded]
             run([*_PROCESS, *argv], stdin=stream, limit_s=_LIMIT_S)
         content.unlink()
+        scripts.append(run(["dpkg-deb", "--info", str(file), "postinst"], check=False).text)
+    _link_alternatives(rootfs, scripts)
     _list(rootfs, stanzas, set(found))
     _make_users(rootfs, set(found))
     run([*_PROCESS, "chroot", str(rootfs), "/sbin/ldconfig"], limit_s=_LIMIT_S)
     (rootfs / "var/cache/ldconfig/aux-cache").unlink(missing_ok=True)
     return found
+
+
+def _link_alternatives(rootfs: Path, scripts: Sequence[str]) -> None:
+    """Make the links of alternatives, each to its target of the highest priority, if nothing else is there."""
+    text = "\n".join(scripts).replace("\\\n", " ")
+    best: dict[str, tuple[int, str]] = {}
+    for link, target, priority in _ALTERNATIVE.findall(text):
+        best[link] = max(best.get(link, (-1, "")), (int(priority), target))
+    for link, (_, target) in best.items():
+        with contextlib.suppress(Unreadable):
+            path = place(rootfs, link, make=True)
+            if not os.path.lexists(path) and os.path.lexists(place(rootfs, target, make=True)):
+                path.symlink_to(target)
 
 
 def _list(rootfs: Path, added: Sequence[str], names: set[str]) -> None:

@@ -31,7 +31,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FILES = ("rootfs", "modules", "vmlinux")
 
 
-BUILDER = 1
+BUILDER = 2
 """Raise it when the builder makes another layer of the same software."""
 
 

@@ -73,6 +73,8 @@ def test_dependencies_that_the_image_lacks_are_chosen(apt: Apt) -> None:
         ("be.a", "Debian has no package be.a"),
         ("hater", "hater: they exclude base of twinbed's image"),
         ("broken", "apt-get --simulate install beta broken"),
+        ("--option=a=b", "is no name of a Debian package"),
+        ("beta=1", "is no name of a Debian package"),
         ("service", "Debian has no package service"),
     ],
 )
@@ -110,6 +112,22 @@ def test_apt_without_lists_names_the_command(apt: Apt, tmp_path: Path) -> None:
 
 def test_ids_of_users_are_each_ones_own() -> None:
     assert len(set(debian.USERS.values())) == len({number for _, number in debian.USERS.values()}) == len(debian.USERS)
+
+
+def test_links_of_alternatives_are_made_from_the_scripts_text(tmp_path: Path) -> None:
+    for name in ("bin/nc.one", "bin/nc.two", "usr/lib/lapack/liblapack.so.3", "bin/there", "bin/other"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    scripts = [
+        "update-alternatives --quiet \\\n  --install /bin/nc nc /bin/nc.one 10 \\\n --slave /x y z\n",
+        "\tupdate-alternatives --install /bin/nc nc /bin/nc.two 50\nupdate-alternatives --install /bin/there t /bin/other 9",
+        "update-alternatives --install /usr/lib/liblapack.so.3 l /usr/lib/lapack/liblapack.so.3 10",
+        "update-alternatives --install /bin/$x x /bin/other 1\nupdate-alternatives --install /bin/gone gone /bin/missing 1",
+        "update-alternatives --install /../../out out /bin/other 1",
+    ]
+    debian._link_alternatives(tmp_path, scripts)
+    links = {str(path.relative_to(tmp_path)): str(path.readlink()) for path in tmp_path.rglob("*") if path.is_symlink()}
+    assert links == {"bin/nc": "/bin/nc.two", "usr/lib/liblapack.so.3": "/usr/lib/lapack/liblapack.so.3"}
 
 
 def test_dpkgs_list_has_added_packages_in_place_of_older_ones(tmp_path: Path) -> None:
