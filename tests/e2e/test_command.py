@@ -122,7 +122,12 @@ def test_it_runs_on_a_guest_too_and_levels_reach_the_program(tmp_path: Path, lea
 
 
 WRONG = {
-    "a program that never gets ready": ("server.pl", "#!/bin/sleep 1000\n", "serve", "did not listen on TCP port 7000 within"),
+    "a program that never gets ready": (
+        "server.pl",
+        "#!/usr/bin/perl\nsleep 1000;\n",
+        "serve",
+        "did not listen on TCP port 7000 within",
+    ),
     "a server that ends at once": (
         "server.pl",
         '#!/usr/bin/perl\ndie "no licence\\n";\n',
@@ -145,7 +150,7 @@ WRONG = {
     ),
     "a client with endless output": (
         "client.pl",
-        "#!/usr/bin/perl\n$_ = 'x' x 1e6; print for 1 .. 1000;\n",
+        "#!/usr/bin/perl\nmy $x = 'x' x 1e6; print $x for 1 .. 1000;\n",
         "workload",
         "printed more than 67,108,864 bytes: let it write to a file among the artifacts",
     ),
@@ -199,7 +204,7 @@ def test_trying_shows_how_far_a_pattern_matches(tmp_path: Path) -> None:
     )
     done = twinbed("try", study, cwd=tmp_path)
     assert done.returncode == 1
-    assert "its beginning 'echoes in' ends at line 1, column 13, before ' " in done.stdout
+    assert "its beginning 'echoes in' ends at line 1, column 13, before '0." in done.stdout
     assert "The run failed: 2 metrics could not be read." in done.stdout and f"then: twinbed try {study}" in done.stdout
 
 

@@ -269,7 +269,8 @@ def _kind(kind: Kind) -> Schema:
         return {"enum": [*kind.choices]}
     if kind.model is not None:
         inside = _mapping(kind.model)
-        return _any([inside, {"type": "string"}]) if kind.text_alone is not None else inside
+        alone = [_setting(each, described=False) for each in declared(kind.model) if each.name == kind.text_alone]
+        return _any([inside, *alone])
     if kind.json == "object":
         return {"type": "object", "additionalProperties": _any(_kinds(kind.of))}
     if kind.json == "array":

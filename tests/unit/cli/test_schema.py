@@ -186,10 +186,10 @@ def test_what_is_wrong_is_wrong_in_both(text: str) -> None:
 
 
 def test_every_factor_of_the_reader_is_known_and_no_other() -> None:
-    names = set(SCHEMA["properties"]["factors"]["properties"])
+    names = set(SCHEMA["else"]["properties"]["factors"]["properties"])
     paths = factor_paths(registry.catalogue())
     leaves = {path.rpartition(".")[2] for path in paths}
     known = {name for name in names if name.rpartition(".")[2] in leaves}
     assert names - known == {TESTBED, INSTRUMENTS, "hypercube"}
-    mappings = {"client", "server", "router"}
+    mappings = {"client", "server", "router", "metrics", "work", "files"}
     assert {leaf for leaf in leaves if leaf not in names} <= mappings
