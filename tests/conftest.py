@@ -16,6 +16,7 @@ import pytest
 from execnet import XSpec
 from hypothesis import settings
 
+from alone import IN_MEMORY
 from costs import SHOWN, Costs
 from lanes import Lanes, order
 from twinbed.contracts.site import Site
@@ -55,10 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", type=int, default=SHOWN, help="how many files and tests to list by what they cost")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Let programs that tests start be interrupted: a shell that starts tests in the background makes them ignore Ctrl-C, and
-    nohup SIGHUP. At the end, print what tests cost."""
+    nohup SIGHUP. At the end, print what tests cost. A worker's folders of tests are in memory."""
     config.pluginmanager.register(Costs())
+    if hasattr(config, "workerinput") and IN_MEMORY in os.environ:
+        config.option.basetemp = str(Path(os.environ[IN_MEMORY], "pytest"))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

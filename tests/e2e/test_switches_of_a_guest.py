@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from nic_states import nic_state
 from twinbed.contracts.site import Site
 from twinbed.hosts.agent import AgentHost, Running
-from twinbed.hosts.nic import NicState
-from twinbed.links import network, switches, trunk
+from twinbed.links import bridge, switches, trunk
 from twinbed.links.fabric import Fabric
 from twinbed.links.layout import SWITCH, layout
 from twinbed.model.topology import Topology
@@ -35,16 +33,18 @@ class Namespace(AgentHost):
     def read(self, path: str, **rest: Any) -> bytes:
         return super().read(path.replace("/self/", f"/{self.holder}/"), **rest)
 
-    def nic(self, device: str, **rest: Any) -> NicState:
-        """The agent is in another namespace."""
-        return nic_state(up=False)
 
-    def write(self, path: str, content: bytes, **rest: Any) -> None:
-        self.run(["tee", path], stdin=content)
+HOLDS = """
+for each in all default; do echo 1 > /proc/sys/net/ipv6/conf/$each/disable_ipv6; done
+ip link set lo up
+echo there
+exec sleep 300
+"""
 
 
 def namespace(host: AgentHost, name: str) -> Namespace:
-    program = host.start(["unshare", "--net", "sh", "-c", "echo there; exec sleep 300"])
+    """Make one without IPv6, whose neighbour discovery would be on the wire."""
+    program = host.start(["unshare", "--net", "sh", "-ec", HOLDS])
     program.says(b"there", 30.0)
     fields = {field: getattr(host, field) for field in ("connection", "artifacts", "shared", "bin")}
     return Namespace(name, **fields, holder=program.started())
@@ -78,16 +78,13 @@ def test_a_bridge_does_all_that_the_kernel_can(guest: AgentHost) -> None:
         machines = {name: namespace(guest, name) for name in plan.machines}
         made = {name: switches.Bridges(machine, trunk.vlan(topology) is not None) for name, machine in machines.items()}
         fabric = Fabric(topology, plan, machines, made)
-        for machine in machines.values():
-            network.quieten(machine)
-            machine.run(["ip", "link", "set", "lo", "up"])
         for own in made.values():
             own.add(SWITCH)
         fabric.join_machines()
         hosts = {name: namespace(guest, name) for name in plan.addresses}
         for name, (nic,) in plan.nics.items():
             fabric.attach_container(nic, hosts[name].holder)
-            network.configure(hosts[name], [nic], topology.link, PLUGINS.drivers["container"].params())
+            hosts[name].run(["ip", "-batch", "-"], stdin=bridge.address(nic, topology.link.mtu, up=False).encode())
         applied = fabric.applied()
         assert [item for item in applied if not item.agrees] == []
         found = {(item.subject, item.setting): item.found for item in applied}
