@@ -64,10 +64,8 @@ def build(force: bool, kernel: str | None, packages: tuple[str, ...], container_
     \b
     Examples:
       twinbed image build
-      twinbed image build --force                              with today's packages
       twinbed image build --kernel linux-image-6.12-amd64      for testbeds with `kernel:`
       twinbed image build -p redis-server -p redis-tools       for a workload with these `packages:`
-      twinbed image build --image oci-archive:app.tar          for a workload with this `image:`
 
     Progress goes to standard error. With --kernel, the image is built in addition to the default one, for testbeds whose
     guests run that kernel (kernel: PACKAGE). The packages that a workload adds are a layer on the image; `twinbed run` builds

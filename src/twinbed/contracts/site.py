@@ -35,7 +35,7 @@ class Site:
     cpus: tuple[int, ...]
     seed: int = 0
     added: Added = NOTHING
-    """What the run's workload adds to the image; ``image`` has it."""
+    """The software that the run's workload adds; ``image`` has it."""
     programs: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The programs that the run starts on each host, for drivers whose hosts can be checked only once they are up."""
     real_root: Collection[str] = ()

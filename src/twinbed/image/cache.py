@@ -140,7 +140,7 @@ class Manifest(TypedDict):
     layer: NotRequired[str]
     added: NotRequired[str]
     environment: NotRequired[Mapping[str, str]]
-    """What a workload has added (``image/layer.py``)."""
+    """The software of a workload (``image/layer.py``)."""
 
 
 def current(key: str) -> Path | None:

@@ -1,9 +1,9 @@
 """Debian packages that a workload adds to the image: apt chooses and fetches them, and they are unpacked without their scripts.
 
 apt works on the image's own list of packages, with this machine's sources of the image's release, in a folder of its own:
-nothing is installed on this machine, and only signed packages are taken. Of what maintainer scripts do, only this is done: the
-linker's cache is written, the users in ``USERS`` are made, and so are the links of alternatives that a script names in plain
-text. Services, debconf's settings and other files that scripts write are left out.
+nothing is installed on this machine, and only signed packages are taken. Three things replace maintainer scripts: the linker's
+cache, the users in ``USERS``, and the links of alternatives that a script names in plain text. Services, debconf's settings and
+other files that scripts write are left out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A base with the software that a workload adds: Debian packages in its root, and a container image in a folder of it.
 
-It is a base of its own, so that containers, guests and hosts over SSH get it as they get the image: files of both are hard
-links, and a guest finds them on its disk, not in its memory. The packages of the day are chosen once for what is asked for;
-they stay until the base is built again.
+It is a base of its own, so that containers, guests and hosts over SSH get it as they get the image. Unchanged files are hard
+links. A guest finds the software on its disk, not in its memory. The packages of the day are chosen once for each request; they
+stay until the base is built again.
 """
 
 from __future__ import annotations

@@ -303,6 +303,7 @@ class CommandParams(WorkloadParams):
     image_digest: str | None = Field(
         None,
         pattern="^sha(256|512):[0-9a-f]{64,128}$",
+        examples=[f"sha256:{'0' * 64}"],
         description="digest of the image's content, which ties a run to it; null: of the image as it is now",
     )
     _contents: dict[str, bytes] = PrivateAttr(default_factory=dict)
