@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from tests.command import twinbed
 
+from twinbed import _core
+from twinbed.readers.http import ab_numbers
 from twinbed.registry import PLUGINS
 from twinbed.results.extract.rows import extractions
 from twinbed.results.folder import Folder
+from twinbed.workloads.iperf3 import Iperf3Params, iperf3
 
 SERVER = """\
 #!/usr/bin/perl
@@ -192,7 +195,7 @@ def test_trying_shows_where_each_metric_was_read_and_keeps_nothing(tmp_path: Pat
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("echoes_per_second  ") and "client/client.txt: line 1, column " in lines[0]
-    assert "client/times.txt: line 1, column 1: " in lines[2] and lines[2].endswith(" and 49 more'")
+    assert "client/times.txt: line 1, column 1: " in lines[2] and lines[2].endswith("' and 49 more")
     assert lines[-1] == f"Next: twinbed plan {study}"
     assert {file.name for file in tmp_path.iterdir()} == {"client.pl", "server.pl", "echo.yaml"}
 
@@ -228,11 +231,42 @@ def test_a_real_run_of_ab_is_read_as_the_built_in_workload_reads_it(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     of_run = values(tmp_path)
     text = next((tmp_path / "results" / "runs").glob("*/artifacts/client/client.txt")).read_bytes()
-    from twinbed import _core
-    from twinbed.readers.http import ab_numbers
-
     built_in = {name: number for name, number in ab_numbers(_core.ab(text)) if number is not None}
     assert built_in["requests"] == 300 and {name: of_run[name, ""] for name in built_in if (name, "") in of_run} == {
         name: number for name, number in built_in.items() if (name, "") in of_run
     }
     assert of_run["own", ""] == built_in["requests_per_second"] and len(of_run) > 20
+
+
+IPERF3 = """
+  kind: command
+  settings: {seconds: 2}
+  server: {run: [iperf3, -s, -p, 5201, -J, -i, 1], ready: {listening: 5201}}
+  client: {run: [iperf3, -c, "{server}", -p, 5201, -J, --get-server-output, -i, 1, -t, "{seconds}"]}
+  metrics:
+    all: {format: iperf3-json}
+    received: {json: "server_output_json.intervals[?sum.omitted==`false`].sum.bytes", take: sum, unit: bytes}
+    sender_cpu: {json: end.cpu_utilization_percent.host_total, unit: "%"}"""
+
+
+def test_a_real_run_of_iperf3_is_read_as_the_built_in_workload_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(HTTP.replace("WORKLOAD", IPERF3))
+    done = twinbed("run", "own.yaml", "--no-report", "-o", tmp_path / "results", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    of_run = values(tmp_path)
+    (report,) = (tmp_path / "results" / "runs").glob("*/artifacts/client/client.txt")
+    report.rename(report.with_name("iperf3.json"))
+    found = iperf3.parse(Iperf3Params(duration=2), report.parent.parent)
+    built_in = {value.metric: value.value for value in found.values}
+    assert of_run["received", ""] == built_in["received_bytes"] and of_run["sender_cpu", ""] == built_in["sender_cpu_share"]
+    both = {name for name in built_in if (name, "") in of_run}
+    assert {name: of_run[name, ""] for name in both} == {name: built_in[name] for name in both} and "goodput" in both
+
+
+def test_a_program_that_no_image_has_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    study = write(tmp_path)
+    study.write_text(study.read_text().replace("run: [/opt/client.pl", "run: [no-such-client"))
+    done = twinbed("run", study, "-o", tmp_path / "results", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "no-such-client: the image has no such program" in done.stderr and "name the Debian package" in done.stderr
+    assert not (tmp_path / "results").exists()

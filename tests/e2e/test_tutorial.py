@@ -28,7 +28,7 @@ def test_ten_lines_bring_ones_own_program_to_a_verdict(
     assert [command[0] for command in commands] == ["try", "run", "compare"]
     assert run(commands[0]) == 0
     assert re.search(
-        r"^response_time +0\.\d+ s +client/client.txt: line 1, column 1: '0\.\d+ and 499 more'$", capsys.readouterr().out, re.M
+        r"^response_time +0\.\d+ s +client/client.txt: line 1, column 1: '0\.\d+' and 499 more$", capsys.readouterr().out, re.M
     )
     assert run(commands[1]) == 0
     capsys.readouterr()

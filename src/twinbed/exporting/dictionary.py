@@ -36,7 +36,7 @@ TABLES = {
     "probes": "one row per latency probe (docs/latency.md)",
     "reorder_buffer_occupancy_density": "one row per number of packets held to restore order: at how many arrivals (RFC 5236)",
     "reorder_density": "one row per displacement of packets on a path: how many had it (RFC 5236)",
-    "requests": "one row per request, by ab",
+    "requests": "one row per request, by ab or by a program of the user",
     "runs": "one row per run",
     "segment_sizes": "one row per range of payload sizes: how many segments had it (docs/packets.md)",
     "sockets": "one row per sample of a TCP connection's end, as its kernel has it (docs/sockets.md)",
@@ -96,7 +96,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "datagrams": "sent, or received and missed",
     },
     "requests": {
-        "start_s": "when, since 1970-01-01 UTC, in whole seconds",
+        "start_s": "when: by ab since 1970-01-01 UTC, in whole seconds; else since the first request",
         "connect_s": "until the connection was there",
         "processing_s": "from there until the answer was whole",
         "total_s": "both",

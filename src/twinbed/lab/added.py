@@ -87,7 +87,7 @@ def lacking(runs: Iterable[Run], plugins: Plugins, installed: Installed) -> list
     missing: dict[Check, None] = {}
     for run in runs:
         added = run.workload.params.added()
-        if not added or not _from_image(run, plugins):
+        if not _from_image(run, plugins):
             continue
         image = installed.image_for(added)
         plan = plugins.workloads[run.workload.kind].planned(
@@ -98,7 +98,8 @@ def lacking(runs: Iterable[Run], plugins: Plugins, installed: Installed) -> list
             for program in _programs(command):
                 if f"{command.root or ''}{program}" not in given and not has_program(image, program, command):
                     advice = "name the Debian package that has it, in packages, or correct the program's name"
-                    missing[Check(program, False, f"the image has no such program with {added}", advice)] = None
+                    status = f"the image has no such program{f' with {added}' if added else ''}"
+                    missing[Check(program, False, status, advice)] = None
     return list(missing)
 
 

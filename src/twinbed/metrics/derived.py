@@ -20,9 +20,14 @@ FAIRNESS = Metric(
 )
 
 
+_ENDINGS = (("ies", "y"), ("sses", "ss"), ("tches", "tch"), ("shes", "sh"), ("xes", "x"), ("oes", "o"), ("s", ""), ("", ""))
+"""Ends of plurals -> those of their singulars, the longest first."""
+
+
 def unit_of_work(work: str) -> str:
-    """Return the unit of a kind of work: ``requests`` -> ``request``."""
-    return work.removesuffix("s")
+    """Return the unit of a kind of work: ``requests`` -> ``request``, ``queries`` -> ``query``."""
+    plural, singular = next(each for each in _ENDINGS if work.endswith(each[0]))
+    return work.removesuffix(plural) + singular
 
 
 def per_work(metric: Metric, work: str) -> Metric:

@@ -57,6 +57,15 @@ def read(tables: Tables, name: str, *columns: str) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(table[column].to_pylist() for column in columns), strict=True)
 
 
+def in_whole_seconds(tables: Tables) -> bool:
+    """Return whether the table ``requests`` has starts in whole seconds, as ab writes them; its durations are in milliseconds.
+    A histogram, which has no starts, may be ab's."""
+    import pyarrow as pa
+
+    table = tables.table("requests")
+    return "start_s" not in table.column_names or pa.types.is_integer(table["start_s"].type)
+
+
 def matching(tables: Tables, name: str, column: str, pattern: str, *columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield these columns of the rows of a table whose ``column`` matches a pattern and whose last column has a value."""
     table = tables.table(name)

@@ -61,12 +61,14 @@ class Spot:
     line: int = 0
     column: int = 0
     excerpt: str = ""
+    more: int = 0
+    """How many further numbers there are."""
     number: float | None = None
     """The text as a number, where it is one already: JSON has binary ones."""
 
     def __str__(self) -> str:
         place = f"line {self.line}, column {self.column}: " if self.line else ""
-        return f"{place}{_cut(self.excerpt or self.text)!r}"
+        return f"{place}{_cut(self.excerpt or self.text)!r}" + (f" and {self.more:,} more" if self.more else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +178,8 @@ class Reading(BaseModel):
             )
         numbers = [number_of(spot, unit) for spot in spots]
         spot = spots[-1] if take == "last" else spots[0]
-        more = f" and {len(spots) - 1} more" if len(spots) > 1 and take not in ("first", "last") else ""
-        return Found(_taken(take or "first", numbers), replace(spot, excerpt=(spot.excerpt or spot.text) + more), numbers)
+        more = 0 if take in ("first", "last") else len(spots) - 1
+        return Found(_taken(take or "first", numbers), replace(spot, more=more), numbers)
 
     def _spots(self, text: str) -> Iterator[Spot]:
         if self.json_ is not None:

@@ -71,7 +71,7 @@ TABLES: Mapping[str, str] = {
     "packetisation": "link:text! direction:text! duration_s:real! packets:whole! nagle_wait_s:real?",
     "probes": "client:text! server:text! client_sent_ns:whole rtt_s:real",
     "reorder_density": "link:text! direction:text! packets:whole!",
-    "requests": "host:text! start_s:whole! total_s:real!",
+    "requests": "host:text! start_s:real! total_s:real!",
     "segment_sizes": "link:text! direction:text! most_payload_bytes:whole! segments:whole!",
     "sockets": "host:text! socket:whole! time_s:real! cwnd:whole! srtt_s:real bytes_acked:whole",
     "stalls": (

@@ -633,7 +633,9 @@ class CommandWorkload(Workload[CommandParams]):
                     own = _of_format(found, name, each, metrics)
                     numbers.update(own)
                     evidence += [
-                        Evidence(host, key, number, metrics[key].unit, file, each.format) for key, number in own.items()
+                        Evidence(host, key, number, metrics[key].unit, file, each.format)
+                        for key, number in own.items()
+                        if number is not None
                     ]
                     if each.metric is None:
                         tables += [(key, table) for key, table in found.tables.items()]

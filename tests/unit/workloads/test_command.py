@@ -10,8 +10,12 @@ import pytest
 
 from twinbed import registry
 from twinbed.contracts.extracted import Extracted
+from twinbed.model.caution import Kind
+from twinbed.results import schema
+from twinbed.results.extract.pace import pace
 from twinbed.study.document import StudyError
 from twinbed.study.loading import load
+from twinbed.study.run import Choice
 from twinbed.study.study import Study
 from twinbed.workloads.command import CommandParams
 from twinbed.workloads.http import HttpParams, http
@@ -346,3 +350,31 @@ def test_iperf3_is_read_as_the_workload_iperf3_reads_it(report: Path, tmp_path: 
 
 def test_there_are_reports_to_compare() -> None:
     assert len(ab_reports()) > 1 and len(iperf3_reports()) > 1
+
+
+def test_a_stall_among_single_requests_is_found(tmp_path: Path) -> None:
+    made = params(metrics={"t": {"read": "client.file:times.txt", "values": True, "unit": "ms"}})
+    times = [1.0] * 500 + [2500.0] + [1.0] * 500
+    texts = {"client/client.txt": "", "client/times.txt": "\n".join(map(str, times))}
+    tables = COMMAND.parse(made, artifacts(tmp_path, texts)).tables
+    schema.check("requests", tables["requests"].append_column("run", [["r"] * len(times)]))
+    values, cautions = pace("r", tables.items())
+    found = {value.metric: value.value for value, _ in values}
+    assert found["stalls"] == 1 and found["stalled_share"] == pytest.approx(2.5 / 3.5, rel=1e-3)
+    assert [caution.kind for caution in cautions] == [Kind.STALL]
+
+
+@pytest.mark.parametrize(
+    ("work", "unit"),
+    [
+        ("requests", "request"),
+        ("queries", "query"),
+        ("echoes", "echo"),
+        ("batches", "batch"),
+        ("messages", "message"),
+        ("data", "data"),
+    ],
+)
+def test_effects_are_per_unit_of_work(work: str, unit: str) -> None:
+    choice = Choice("command", params(work={"name": work, "value": 5}))
+    assert registry.metrics(choice, ["packets"])[f"packets_per_{unit}"] == f"1/{unit}"

@@ -25,7 +25,7 @@ from twinbed.model.record import Record
 from twinbed.model.result import Interval
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
-from twinbed.observations.inside import by_cell, by_run, complete, numbers, of_clients, unsettled
+from twinbed.observations.inside import by_cell, by_run, complete, in_whole_seconds, numbers, of_clients, unsettled
 from twinbed.show.section import Section
 from twinbed.show.words import at_cell
 from twinbed.statistics.bounds import Bounds
@@ -106,6 +106,9 @@ def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Serie
     series = list(_of_intervals(tables, records))
     if series:
         return "intervals", series
+    series = list(_of_requests(tables, records))
+    if series:
+        return "requests", series
     raise TwinbedError(
         f"{tables.shown} has no rate over time inside its runs",
         advice=f"HTTP: the instrument packets and at least {LEAST * PER_BIN} answers a run; iperf3: at least {LEAST} intervals",
@@ -127,6 +130,22 @@ def _of_exchanges(tables: Tables, records: Sequence[Record]) -> Iterator[_Series
         rates = rates_of_answers(begun[own], lasted[own]) if len(own) else None
         if rates is not None:
             yield _Series(record, rates.rates, rates.seconds)
+
+
+def _of_requests(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:
+    """Yield series of requests that end in equal parts of the time; none of ab's, whose starts are in whole seconds."""
+    import numpy as np
+
+    table = tables.table("requests")
+    if not table.num_rows or in_whole_seconds(tables):
+        return
+    begun, lasted = (numbers(table[name]) for name in ("start_s", "total_s"))
+    places = by_run(table, ~np.isnan(begun + lasted))
+    for record in records:
+        own = places.get(record.id, ())
+        found = rates_of_answers((begun[own] * 1e9).astype(np.int64), lasted[own]) if len(own) else None
+        if found is not None:
+            yield _Series(record, found.rates, found.seconds)
 
 
 def _of_answers(tables: Tables, records: Sequence[Record]) -> Iterator[_Series]:

@@ -12,7 +12,7 @@ from twinbed.show.table import Column, Table, cell_columns, plain
 from twinbed.show.words import at_cell, heading
 
 SETTLES = {True: "yes", False: "no", None: "cannot tell"}
-SOURCES = {"exchanges": "answers a second, from captures", "intervals": "iperf3's intervals"}
+SOURCES = {"exchanges": "answers a second, from captures", "intervals": "iperf3's intervals", "requests": "requests a second"}
 
 
 def section(result: SteadyStates) -> Section:

@@ -34,7 +34,7 @@ from twinbed.model.result import Interval, Pairing, Verdict
 from twinbed.model.run import Level
 from twinbed.model.tables import Tables
 from twinbed.observations.apart import in_succession
-from twinbed.observations.inside import by_cell, by_run, complete, numbers, of_clients
+from twinbed.observations.inside import by_cell, by_run, complete, in_whole_seconds, numbers, of_clients
 from twinbed.show.section import Section
 from twinbed.show.words import at_cell
 from twinbed.statistics.multiplicity import holm
@@ -100,7 +100,7 @@ class TailsAnalysis(Analysis[TailsParams, Tails]):
             )
         name, times, incomplete = _times(source, params.source)
         records = complete(source)
-        step = MILLISECOND if name == "requests" else 0.0
+        step = MILLISECOND if name == "requests" and in_whole_seconds(source) else 0.0
         whole = [
             _Run(record, times[record.id].requests, _quantiles(times[record.id])) for record in records if record.id in times
         ]

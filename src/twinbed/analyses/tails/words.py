@@ -78,7 +78,7 @@ def quantiles(result: Tails) -> Table:
 def _caption(result: Tails) -> str:
     where = {
         "exchanges": "from its first packet to its answer's last, as captured on the clients' links",
-        "requests": "as the load generator wrote it, in whole milliseconds",
+        "requests": f"as the load generator wrote it{', in whole milliseconds' if result.step else ''}",
     }[result.source]
     how = "within blocks" if any(shift.paired for shift in result.shifts) else "as independent runs"
     return (

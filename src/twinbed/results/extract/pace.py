@@ -133,18 +133,20 @@ def _with_connections(clients: Sequence[_Client], of_connections: Mapping[str, _
 
 
 def _of_requests(table: pa.Table) -> Iterator[_Client]:
-    """Find pauses among requests as ab wrote them: the seconds in which they began, and their durations."""
+    """Find pauses among requests by when they began, and their durations. ab writes starts in whole seconds."""
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     from twinbed.statistics import stalls
 
     known = table.filter(pc.and_(pc.is_valid(table["start_s"]), pc.is_valid(table["total_s"])))
+    resolution_s = AB_RESOLUTION_S if pa.types.is_integer(table["start_s"].type) else 0.0
     for host in known["host"].unique().to_pylist():
         own = known.filter(pc.equal(known["host"], host))
         starts, lasts = (own[name].to_numpy().astype(float) for name in ("start_s", "total_s"))
         lasted = float(np.max(starts + lasts) - np.min(starts))
-        yield _Client(host, stalls.of_requests(starts, lasts, AB_RESOLUTION_S), lasted)
+        yield _Client(host, stalls.of_requests(starts, lasts, resolution_s), lasted)
 
 
 def _values(clients: Sequence[_Client], drift: float | None) -> Iterator[tuple[Value, Metric]]:
