@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from benchmarks.simulated.fleet import Plan, seconds, simulated
 
@@ -30,6 +31,7 @@ def kinds() -> Iterator[tuple[str, Plan]]:
         yield f"`{name}`", Plan(SEEDS_RUNS, len(study.cells), whole.seconds / len(runs), whole.bytes / len(runs))
 
 
+@cache
 def text() -> str:
     """Return the tables with the sentences between them."""
     plans = dict(kinds())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from manual.markdown import table
 from twinbed import design, registry
@@ -15,6 +16,7 @@ from twinbed.study.study import Study
 MOST_LEVELS = 6
 
 
+@cache
 def text() -> str:
     """Return a table of all studies and a section of each."""
     names = loading.shipped_names()

@@ -46,7 +46,7 @@ def one_run(text: str) -> Run:
 
 def test_a_study_of_the_load(tmp_path: Path, leaves_nothing: None) -> None:
     """A worker for each CPU leaves no CPU idle; level 0 leaves nothing of the load in its run."""
-    text = study("where: machine", workload="kind: http, duration: 2s")
+    text = study("where: machine", workload="kind: http, duration: 1s")
     text += f"factors: {{background.cpu: [0, {CPUS}]}}\ninstruments: [counters]\n"
     (tmp_path / "beside.yaml").write_text(text)
     results = tmp_path / "results"

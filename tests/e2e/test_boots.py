@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.test_guests import pass_data
@@ -22,7 +25,7 @@ from twinbed.model.topology import Topology
 from twinbed.registry import PLUGINS
 from twinbed.testbeds.qemu import driver, guest, qemu
 from twinbed.testbeds.qemu.settings import QemuSettings
-from twinbed.testbeds.qemu.snapshot import Model, held
+from twinbed.testbeds.qemu.snapshot import Model, Snapshot, held
 
 SETTINGS = QemuSettings(accelerator="tcg", boot="snapshot")
 LIMIT_S = 120.0
@@ -89,18 +92,21 @@ def test_an_agent_with_the_key_of_an_earlier_run_is_refused(
 
 
 def test_another_qemu_does_not_resume_it(
-    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, leaves_nothing: None
+    site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch, leaves_nothing: None
 ) -> None:
-    """The key holds QEMU's file; what QEMU says of itself counts besides. Who has not asked for a snapshot boots."""
-    place = site()
-    monkeypatch.setenv("TWINBED_CACHE", str(tmp_path / "cache"))
-    with held(model_of(place), place.probe, LIMIT_S) as snapshot:
-        manifest = snapshot.folder / "manifest.json"
-    of_another = {**json.loads(manifest.read_text()), "qemu": "6.2.0"}
-    manifest.write_text(json.dumps(of_another))
+    """The key holds QEMU's file, and the manifest the version that QEMU prints. A guest boots unless its study asks for a
+    snapshot."""
+
+    @contextlib.contextmanager
+    def of_another(*arguments: Any) -> Iterator[Snapshot]:
+        with held(*arguments) as snapshot:
+            assert json.loads((snapshot.folder / "manifest.json").read_text())["qemu"] == snapshot.version
+            yield dataclasses.replace(snapshot, version="6.2.0")
+
+    monkeypatch.setattr(driver, "held", of_another)
     with (
         pytest.raises(HostError, match=r"QEMU \S+ cannot resume a guest that QEMU 6\.2\.0 saved"),
-        qemu.up(SETTINGS, Topology(), place),
+        qemu.up(SETTINGS, Topology(), site()),
     ):
         pytest.fail("it was resumed")
     monkeypatch.setattr(driver, "DEFAULT_BOOT", "snapshot")

@@ -148,7 +148,7 @@ def held_to(carried: Carried) -> Path:
 GUEST = """
 study: guest
 testbeds: {bed: {driver: mixed, client: {driver: qemu, nic: virtio-net-pci, accelerator: tcg}, server: {driver: container}}}
-workload: {kind: http, duration: 1s, max_requests: 200}
+workload: {kind: http, duration: 1s, max_requests: 20}
 replicates: 1
 """
 """What a guest does to a file has no meaning here but its name, its size and its bytes."""

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.command import twinbed
 from tests.conftest import lab_remains, stays
 
 STUDY = """
@@ -18,7 +19,6 @@ study: killed
 testbeds:
   bed: {{driver: {driver}}}
 workload: {{kind: http, duration: 5s, max_requests: 20}}
-topology: {{link: {{rate: 1gbit}}}}
 factors: {{testbed: [bed], payload: [{payloads}]}}
 instruments: [packets, counters]
 replicates: {replicates}
@@ -115,7 +115,7 @@ def test_sigkill(driver: str, instants: dict[str, int], tmp_path: Path) -> None:
             assert kept == complete, "what was complete is never made again"
             assert len(runs_of(results)) == len(complete) + completed, at
 
-    done = subprocess.run(command(study, results), capture_output=True, text=True, timeout=240, check=False)
+    done = twinbed(*words(study, results))
     assert done.returncode == 0, done.stderr
 
     runs = runs_of(results)

@@ -20,7 +20,7 @@ topology: {pairs: 6}
 workload: {kind: http, payload: 500B, keep_alive: off, threads: 2, duration: 60s, max_requests: 150}
 factors: {instruments.packets.hosts: [all, random 20 %]}
 instruments: [packets]
-replicates: 2
+replicates: 1
 seed: 11
 """
 
@@ -75,4 +75,4 @@ def test_what_two_of_six_links_say_of_all_is_near_what_all_of_them_say(tmp_path:
     a_third = sum(sizes[True]) / sum(sizes[False])
     assert 0.2 < a_third < 0.5, "of a request on six pairs, a third of the links has about a third of the bytes"
     cautions = results.table("cautions").to_pylist()
-    assert sum(row["kind"] == "sampled" for row in cautions) == 2
+    assert sum(row["kind"] == "sampled" for row in cautions) == 1

@@ -21,7 +21,7 @@ from twinbed.readers.flow_shares import Asked, counted
 CAPTURES = Path(__file__).parents[2] / "golden" / "captures"
 ALL: Asked = {"tunnels": False, "port": None, "host": None, "from_ns": None, "until_ns": None}
 SYN, RST = 2, 4
-CLOSED, OPEN = 130_000, 20_000
+CLOSED, OPEN = 70_000, 20_000
 HELD = 4096
 """Connections at most: more than a row group of each shard is finished early, closed ones and open ones."""
 FEW = cast(Asked, ALL | {"max_connections": HELD})

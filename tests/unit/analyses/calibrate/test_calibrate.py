@@ -211,7 +211,8 @@ def test_compare_says_what_is_predictable(tmp_path: Path, capsys: pytest.Capture
         rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["comparisons"]
         return [row for row in rows if row["metric"] == "requests_per_second" and row["verdict"] == "different"]
 
-    assert compared() and all(row["predictable"] is None for row in compared())
+    before = compared()
+    assert before and all(row["predictable"] is None for row in before)
     assert run(["calibrate", str(folder)]) == codes.DONE
     different = compared()
     assert any(row["predictable"] is not None for row in different)
