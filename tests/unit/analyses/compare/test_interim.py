@@ -323,7 +323,7 @@ def test_the_command_ends_with_the_study_and_needs_nothing_more(
         asked.append(len(to_do))
         return results.installed
 
-    monkeypatch.setattr("twinbed.cli.run_study._ready", ready)
+    monkeypatch.setattr("twinbed.cli.run_study.ready", ready)
     assert main.run(["run", str(file), "-o", str(results.path), "--no-report"]) == 0
     said = capsys.readouterr()
     look = results.looks.taken[-1]

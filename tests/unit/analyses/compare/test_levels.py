@@ -142,7 +142,7 @@ def test_switches_and_choices_are_compared_unasked_amounts_are_not(
     write_study(tmp_path, ["bed"], factors, 2, lambda *_: answer(1000.0, 1))
     chosen = compared_by(opened(tmp_path))
     assert chosen.by == by
-    assert f"--by {next(iter(factors))} compares its levels" in chosen.about or "--by FACTOR" in chosen.about or by in factors
+    assert f"--by {next(iter(factors))} compares its levels" in chosen.reason or "--by FACTOR" in chosen.reason or by in factors
     assert (compare.run(opened(tmp_path)).comparisons != ()) is (by in factors)
 
 
