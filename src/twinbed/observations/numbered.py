@@ -207,7 +207,7 @@ def fitting(group: Numbered, over: str, objective: Objective, confidence: float,
     where = f"{group.name}: " if group.name else ""
     largest = max(map(abs, group.values), default=0.0)
     if not computable(largest):
-        raise TwinbedError(f"{where}values are as large as {largest:.0e}", advice="use another unit")
+        raise TwinbedError(f"{where}values are of size {largest:.0e}", advice="use another unit")
     samples = group.enough(LEAST, 1 if objective.relative else None)
     try:
         fitted = capacity(samples, objective, confidence)

@@ -23,7 +23,7 @@ def html(template: str, *values: object) -> Markup:
 
 def notes(sentences: Sequence[str]) -> Markup:
     """Return a list of sentences, with options of commands as code."""
-    items = Markup().join(html("<li>{}</li>", as_code(_OPTION, each)) for each in sentences)
+    items = Markup().join(html("<li>{}</li>", as_code(_OPTION, sentence)) for sentence in sentences)
     return html('<ul class="notes">{}</ul>', items) if sentences else Markup()
 
 

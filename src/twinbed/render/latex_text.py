@@ -131,5 +131,5 @@ def over_pages(caption: str, label: str, columns: str, head: str, body: Sequence
 
 def needs(tables: Iterable[str]) -> str:
     """Return the packages that these tables need, as a document loads them."""
-    long = any(_LONGTABLE in each for each in tables)
+    long = any(_LONGTABLE in source for source in tables)
     return rf"\usepackage{{booktabs{',longtable' if long else ''}}}"

@@ -34,4 +34,4 @@ def table(shown: Tabular) -> Iterator[str]:
     """Yield a table's lines, without its title."""
     yield row(shown.heads)
     yield row([*["---"] * shown.texts, *["---:"] * (len(shown.heads) - shown.texts)])
-    yield from (row([cell or "" for cell in each]) for each in shown.rows)
+    yield from (row([cell or "" for cell in cells]) for cells in shown.rows)

@@ -81,7 +81,7 @@ def _named(file: Path, option: str = "-o FILE") -> Iterator[None]:
 
 def _takes_text(file: Path) -> bool:
     try:
-        about = file.stat() if file.absolute().parent == Path("/dev") else file.lstat()
+        status = file.stat() if file.absolute().parent == Path("/dev") else file.lstat()
     except OSError:
         return False
-    return stat.S_ISCHR(about.st_mode) or stat.S_ISFIFO(about.st_mode)
+    return stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode)

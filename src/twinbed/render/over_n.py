@@ -33,7 +33,7 @@ LEGEND: Spec = {
     "offset": 4,
 }
 """The legend of lines, above a plot."""
-MARKS: Spec = {each: value for each, value in LEGEND.items() if not each.startswith("symbol")} | {"symbolOpacity": 1}
+MARKS: Spec = {key: value for key, value in LEGEND.items() if not key.startswith("symbol")} | {"symbolOpacity": 1}
 """Opacity of marks, which shapes distinguish too."""
 
 
@@ -127,8 +127,8 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
     colour, shape = (ranged(names, of, MARKS if len(names) > 1 else None) for of in (SERIES, SHAPES))
     means = [_row(line, n, fmean(values), "mean" if points else "") for line in panel.lines for n, values in line.values]
     factors = aside(names, tested)
-    each = [_row(line, n, value, "a run") for line in panel.lines for n, values in line.values for value in values]
-    for row in (*means, *each):
+    single_runs = [_row(line, n, value, "a run") for line in panel.lines for n, values in line.values for value in values]
+    for row in (*means, *single_runs):
         row["n"] *= factors[row["series"]]
     held = [_row(line, n, value, "") for line in panel.lines for n, value in line.held]
     layers: list[Spec] = [
@@ -139,7 +139,7 @@ def _panel(panel: Panel, names: Sequence[str], many: str, axis: str, logarithmic
         },
         *dashed(means, x, y, colour),
         {
-            "data": {"values": each if points else means},
+            "data": {"values": single_runs if points else means},
             "mark": {"type": "point", "filled": True, "size": 34, "opacity": 0.65},
             "encoding": {"x": x, "y": y, "color": colour, "shape": shape, "description": {"field": "said"}},
         },

@@ -53,4 +53,4 @@ def _beginning(table: Tabular) -> Tabular:
 
 def _rest(table: Tabular) -> str:
     count = len(table.rows) - MOST_ROWS
-    return f"... and {count} more rows: to_pandas() and to_arrow() have all" if count > 0 else ""
+    return f"... and {count} more rows: to_pandas() and to_arrow() have all of them" if count > 0 else ""

@@ -144,12 +144,12 @@ def layer(rows: Sequence[Spec], mark: str, encoding: Spec, **more: object) -> Sp
     return {"data": {"values": rows}, "mark": {"type": mark, **more}, "encoding": encoding}
 
 
-def panels(each: list[Spec], between: int | None = None) -> Spec:
+def panels(specs: list[Spec], between: int | None = None) -> Spec:
     """Panels below each other. ``between``: pixels from one's field to the next's, with what is written between them; where
     it is given, those of two plots stand level."""
     if between is not None:
-        return {**panels(each), "bounds": "flush", "spacing": between}
-    return {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "vconcat": each, "config": CONFIG}
+        return {**panels(specs), "bounds": "flush", "spacing": between}
+    return {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "vconcat": specs, "config": CONFIG}
 
 
 def label_width(names: Iterable[str], most: int) -> int:

@@ -51,15 +51,15 @@ def parts(section: Section) -> Iterator[Part]:
     """Yield the section's sentence and what follows it, with its first table unless an inner section has that. Then come other
     tables on paper, and the parts of inner sections that have a sentence. A part's sentence ends with its table's caption."""
     inner = [item for item in section.items if isinstance(item, Section) and (item.sentence or item.mark) and item.in_text]
-    apart = replace(section, items=[item for item in section.items if all(item is not each for each in inner)])
+    apart = replace(section, items=[item for item in section.items if all(item is not nested for nested in inner)])
     tables = [table for table in apart.tables(folded=False) if _is_shown(table)]
     own = [table for table in tables[:1] if any(item is table for item in section.items)]
-    said = [section.sentence]
+    sentences = [section.sentence]
     for item in takewhile(
         lambda item: not isinstance(item, Section) and all(item is not table for table in tables), section.items
     ):
-        said += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
-    sentence = " ".join(filter(None, said))
+        sentences += (item,) if isinstance(item, str) else item if isinstance(item, tuple) else ()
+    sentence = " ".join(filter(None, sentences))
     lists = " ".join(f"{item.title}: {'; '.join(item.texts)}." for item in section.items if isinstance(item, Listing))
     if lists and not section.key.startswith("cautions"):
         sentence = f"{sentence} {lists}".strip()
@@ -67,12 +67,12 @@ def parts(section: Section) -> Iterator[Part]:
         yield Part(section.key, section.title, sentence)
     yield from (Part("matrix", "", item.caption, matrix_tabular(item)) for item in section.items if isinstance(item, Matrix))
     for table in tables:
-        is_first = any(table is each for each in own)
+        is_first = any(table is other for other in own)
         key, title, text = (section.key, section.title, sentence) if is_first else (table.key, table.title, "")
         shown = replace(tabular(table), caption="")
         yield Part(key, title, f"{text} {table.caption}".strip(), shown)
-    for each in inner:
-        yield from parts(each)
+    for part in inner:
+        yield from parts(part)
 
 
 def latex(section: Section) -> str:
@@ -96,7 +96,7 @@ def _body(section: Section) -> Iterator[Markup]:
             yield html('<div class="cards">{}</div>', Markup().join(_card(item) for item in items if isinstance(item, Section)))
         elif kind:
             figures = [item for item in items if isinstance(item, Figure)]
-            drawn = "drawn" if any(each.drawing for each in figures) else ""
+            drawn = "drawn" if any(figure.drawing for figure in figures) else ""
             classes = " ".join(filter(None, ("plots", "ladder" if kind == "narrow" else drawn)))
             yield html('<div class="{}">{}</div>', classes, Markup().join(map(_figure, figures)))
         else:
@@ -177,7 +177,7 @@ def _matrix(matrix: Matrix) -> Markup:
                 lines.append(html("<tr>{}{}{}</tr>", first, cell, Markup().join(cells)))
         bodies.append(html("<tbody>{}</tbody>", Markup().join(lines)))
     table = html(
-        '<table class="matrix"><caption>{} <span class="screen">Press a verdict for what it rests on.</span></caption>'
+        '<table class="matrix"><caption>{} <span class="screen">Press a verdict to see what it is based on.</span></caption>'
         "<thead><tr>{}</tr></thead>{}</table>",
         matrix.caption,
         heads,
@@ -189,7 +189,7 @@ def _matrix(matrix: Matrix) -> Markup:
 def _entry(entry: Entry | None, head: str, key: str, title: str) -> Markup:
     if entry is None:
         return html('<td data-label="{}"></td>', head)
-    said = html('<span aria-hidden="true">{}</span> {}', SYMBOLS[entry.verdict], entry.word)
+    shown = html('<span aria-hidden="true">{}</span> {}', SYMBOLS[entry.verdict], entry.word)
     why = Markup().join(html("<dt>{}</dt><dd>{}</dd>", name, text) for name, text in entry.why)
     return html(
         '<td data-label="{}"><button type="button" class="verdict {}" popovertarget="{}">{}</button>'
@@ -197,7 +197,7 @@ def _entry(entry: Entry | None, head: str, key: str, title: str) -> Markup:
         head,
         entry.verdict,
         key,
-        said,
+        shown,
         key,
         title,
         why,
@@ -207,7 +207,7 @@ def _entry(entry: Entry | None, head: str, key: str, title: str) -> Markup:
 def matrix_tabular(matrix: Matrix) -> Tabular:
     """Return a matrix as texts: ``≠ -30 %`` in the column of each testbed."""
     rows = tuple(
-        (row.label, row.cell, *(f"{SYMBOLS[each.verdict]} {each.word}" if each else "" for each in row.entries))
+        (row.label, row.cell, *(f"{SYMBOLS[entry.verdict]} {entry.word}" if entry else "" for entry in row.entries))
         for row in matrix.rows
     )
     return Tabular("Headline metrics", matrix.caption, ("Metric", "Cell", *matrix.heads), rows, texts=2)
@@ -219,13 +219,13 @@ def _inner(section: Section, below: Markup) -> Markup:
         return Markup()
     if section.folded:
         # Paper has the figures of a folded section too.
-        has_figure = any(isinstance(each, Figure) for each in section.items)
+        has_figure = any(isinstance(item, Figure) for item in section.items)
         printed = Markup(' class="print"' if section.on_paper or (section.on_paper is None and has_figure) else "")
         anchor = html(' id="{}"', section.key) if section.key else ""
         return html("<details{}{}><summary>{}</summary>{}</details>", anchor, printed, section.title, below)
-    said = html("<p>{}</p>", section.sentence) if section.sentence else ""
+    sentence = html("<p>{}</p>", section.sentence) if section.sentence else ""
     anchor = html(' id="{}"', section.key) if section.key else ""
-    return html("<section{}><h3>{}</h3>{}{}</section>", anchor, section.title, said, below)
+    return html("<section{}><h3>{}</h3>{}{}</section>", anchor, section.title, sentence, below)
 
 
 def _figure(figure: Figure) -> Markup:

@@ -78,8 +78,8 @@ def _clean_one(element: Element) -> None:
     element.attrib = left
 
 
-def _short(found: re.Match[str]) -> str:
-    return f"{round(float(found[0]), 1) + 0.0:g}"
+def _short(match: re.Match[str]) -> str:
+    return f"{round(float(match[0]), 1) + 0.0:g}"
 
 
 def _joined(elements: list[Element]) -> list[Element]:

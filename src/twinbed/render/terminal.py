@@ -61,7 +61,7 @@ class Terminal(Console):
         """Print a paragraph. Its lines go on where the first began; after the mark of a list's item, if it has one."""
         text = one_line(text)
         begin = len(text) - len(text.lstrip())
-        mark = next((each for each in _MARKS if text.startswith(each, begin)), "")
+        mark = next((known for known in _MARKS if text.startswith(known, begin)), "")
         below = " " * (begin + len(mark))
         wrapped = textwrap.wrap(text, self.width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
         shown = Text("\n".join(wrapped), style)

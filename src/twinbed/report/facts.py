@@ -68,13 +68,13 @@ def _collect(tables: Tables, name: str, columns: Sequence[str]) -> dict[tuple[st
         for run, *rest in zip(*(table[column].to_pylist() for column in ("run", *columns)), strict=True)
         if run in testbeds
     )
-    for testbed, one, two, *rest in distinct:
-        rows_of.setdefault((one, two), {}).setdefault(testbed, []).append(tuple(rest))
+    for testbed, key, subkey, *rest in distinct:
+        rows_of.setdefault((key, subkey), {}).setdefault(testbed, []).append(tuple(rest))
     return rows_of
 
 
 def _values(rows: Rows, column: int) -> Values:
-    return {testbed: tuple(sorted({each[column] for each in of_testbed})) for testbed, of_testbed in rows.items()}
+    return {testbed: tuple(sorted({row[column] for row in of_testbed})) for testbed, of_testbed in rows.items()}
 
 
 def shown(values: Values, testbed: str, most: int = 4) -> str:

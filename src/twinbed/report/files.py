@@ -17,21 +17,21 @@ MOST_FILES = 50
 
 def measured_by(outline: Outline) -> Sequence[str]:
     """Return the formats of the files; none of a study that was run."""
-    return [str(each) for each in object_at(_import(outline), "formats") if each != "unknown"]
+    return [str(name) for name in object_at(_import(outline), "formats") if name != "unknown"]
 
 
 def imported(outline: Outline) -> Iterator[Markup]:
     """Yield a section of the page; nothing for a study that was run."""
-    about = _import(outline)
-    if not about:
+    section = _import(outline)
+    if not section:
         return
-    counts = ", ".join(f"{count} {what}" for what, count in object_at(about, "files").items() if count)
+    counts = ", ".join(f"{count} {what}" for what, count in object_at(section, "files").items() if count)
     yield html('<section id="files"><h2>Files</h2><p>Measured elsewhere and imported: {}.</p>', counts)
-    wrong = objects_at(about, "not_read")
+    wrong = objects_at(section, "not_read")
     if wrong:
         items = Markup().join(
-            html("<li><code>{}</code> {}: {}</li>", str(each["path"]), str(each["what"]), str(each["reason"]))
-            for each in wrong[:MOST_FILES]
+            html("<li><code>{}</code> {}: {}</li>", str(entry["path"]), str(entry["what"]), str(entry["reason"]))
+            for entry in wrong[:MOST_FILES]
         )
         rest = len(wrong) - MOST_FILES
         more = html("<li>and {} more, in study.json</li>", rest) if rest > 0 else ""

@@ -30,35 +30,35 @@ def scaling(tables: Tables, confidence: float | None = None) -> Scaling | None:
     rate = described(registry.PLUGINS.read[kinds.pop()], tables.records[0].settings["workload"]).rate
     analysis = registry.analysis("scaling")
     try:
-        found: Scaling | None = analysis.run(tables, analysis.params(response=rate, confidence=confidence)) if rate else None
+        fits: Scaling | None = analysis.run(tables, analysis.params(response=rate, confidence=confidence)) if rate else None
     except TwinbedError:  # such as one number of pairs: nothing to say
         return None
-    return found
+    return fits
 
 
 def fitting(tables: Tables) -> Section | None:
     """Return the section; None where ``scaling`` is None."""
-    found = scaling(tables)
-    if found is None:
+    fits = scaling(tables)
+    if fits is None:
         return None
-    section = registry.analysis("scaling").section(found)
-    contended = registry.analysis("contention").section(_contention(tables, found))
+    section = registry.analysis("scaling").section(fits)
+    contended = registry.analysis("contention").section(_contention(tables, fits))
     assert isinstance(section, Section) and isinstance(contended, Section)
     contended = replace(contended, key="contended", title="Was a run contended?")
     return replace(section, items=(*section.items, contended))
 
 
-def _contention(tables: Tables, found: Scaling) -> Contention:
+def _contention(tables: Tables, fits: Scaling) -> Contention:
     """Return whether runs were contended, with curves where enough numbers were tested, and curves cost no detector."""
     analysis: AnyAnalysis = registry.analysis("contention")
-    asked = analysis.params(response=found.rate, over=found.over, bends=False)
+    asked = analysis.params(response=fits.rate, over=fits.over, bends=False)
     result: Contention = analysis.run(tables, asked)
     known = measured(tables, "machine")
-    there = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
-    if not there or found.numbers < LEAST_NUMBERS:
+    present = tuple(name for name in OF_THE_MACHINE if f"{name}@machine" in known)
+    if not present or fits.numbers < LEAST_NUMBERS:
         return result
     try:
-        bent: Contention = analysis.run(tables, asked.model_copy(update={"bends": True, "curves": there}))
+        bent: Contention = analysis.run(tables, asked.model_copy(update={"bends": True, "curves": present}))
     except TwinbedError:
         return result
     return bent if len(bent.groups) == len(result.groups) else result

@@ -65,22 +65,22 @@ def further(tables: Tables, report: Path | None) -> Sequence[Further]:
 
 
 def _changed(tree: Tree, name: str) -> float:
-    about = tree.status(name)
-    return 0.0 if about is None else about.st_mtime
+    status = tree.status(name)
+    return 0.0 if status is None else status.st_mtime
 
 
 def _title(tree: Tree, name: str) -> str:
     with tree.open(name) as page:
-        found = _TITLE.search(page.read(_BEGINNING).decode(errors="replace"))
-    return unescape(found[1]).strip() if found else ""
+        title = _TITLE.search(page.read(_BEGINNING).decode(errors="replace"))
+    return unescape(title[1]).strip() if title else ""
 
 
 def further_section(pages: Sequence[Further]) -> Iterator[Markup]:
     """Yield a section of the report; nothing where there are none."""
     if not pages:
         return
-    yield html('<section id="{}"><h2>{}</h2><p>{}</p><ul>', KEY, TITLE, "Made of these results with settings of their own.")
-    for each in pages:
-        old = " (older than the newest run: make it again)" if each.is_old else ""
-        yield html('<li><a href="{}">{}</a>: <code>{}</code>{}</li>', each.link, each.title, each.name, old)
+    yield html('<section id="{}"><h2>{}</h2><p>{}</p><ul>', KEY, TITLE, "Made from these results, with other settings.")
+    for page in pages:
+        old = " (older than the newest run: make it again)" if page.is_old else ""
+        yield html('<li><a href="{}">{}</a>: <code>{}</code>{}</li>', page.link, page.title, page.name, old)
     yield Markup("</ul></section>")

@@ -32,30 +32,30 @@ MARKS = {Verdict.EQUIVALENT: r"$^{=}$", Verdict.DIFFERENT: r"$^{\neq}$", Verdict
 def latex(tables: Tables, result: Comparisons, sections: Sequence[Section] = (), own: Sequence[Table] = ()) -> str:
     """Return the tables, one after the other."""
     name = tables.outline.name
-    headlines = [each for each in result.comparisons if each.headline]
+    headlines = [comparison for comparison in result.comparisons if comparison.headline]
     parts = [f"% {other_settings(tables.other_settings)}"] if tables.other_settings else []
     parts += [f"% {escape(text)}" for text in _answers(result)]
     if headlines:
         parts.append(matrix_tabular(matrix(result)).as_latex("tab-verdicts"))
-    for number, each in enumerate(own, start=1):
-        notes = {kind: mark for kind, mark in marks(own).items() if kind in each.cautions}
-        shown = as_tabular(each, notes)
+    for number, listed in enumerate(own, start=1):
+        notes = {kind: mark for kind, mark in marks(own).items() if kind in listed.cautions}
+        shown = as_tabular(listed, notes)
         caption = " ".join([shown.caption, *footnotes(notes, advice=False)])
-        parts.append(replace(shown, caption=caption).as_latex(f"tab-{number}-{each.asked.metric}"))
-    for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
+        parts.append(replace(shown, caption=caption).as_latex(f"tab-{number}-{listed.asked.metric}"))
+    for key, group in groupby(headlines, key=lambda comparison: (comparison.metric, comparison.host, comparison.direction)):
         comparisons = list(group)
         label = "-".join(["tab", *(part.replace("_", "-") for part in key if part)])
-        level = next((each.estimate.interval.level for each in comparisons if each.estimate.interval), 0.95)
+        level = next((comparison.estimate.interval.level for comparison in comparisons if comparison.estimate.interval), 0.95)
         within = f"{share(comparisons[0].margin)} of {comparisons[0].reference}"
         title = metric_title(*key)
-        about = f"{heading(title)}: mean and {share(round(level, 4))} interval"
-        caption = rf"{escape(about)}; = within {escape(within)}, $\neq$ not, ? inconclusive."
+        title_text = f"{heading(title)}: mean and {share(round(level, 4))} CI"
+        caption = rf"{escape(title_text)}; = within {escape(within)}, $\neq$ not, ? inconclusive."
         parts.append(_table(grid(comparisons), caption, label))
-    for key, group in groupby(headlines, key=lambda each: (each.metric, each.host, each.direction)):
-        if varied := [each for each in group if each.spread]:
+    for key, group in groupby(headlines, key=lambda comparison: (comparison.metric, comparison.host, comparison.direction)):
+        if varied := [comparison for comparison in group if comparison.spread]:
             label = "-".join(["tab-spread", *(part for part in key if part)])
             parts.append(tabular(spread_table(varied, f"{heading(metric_title(*key))}: spread")).as_latex(label))
-    parts += [tabular(each).as_latex(f"tab-{each.title}") for each in measured_tables(result)]
+    parts += [tabular(measured).as_latex(f"tab-{measured.title}") for measured in measured_tables(result)]
     for part in (part for section in sections for part in parts_of(section)):
         if part.table is None:
             parts.append(f"% {escape(part.key)}: {escape(part.sentence)}")
@@ -81,5 +81,5 @@ def _table(grid: Grid, caption: str, label: str) -> str:
 def _cells(row: Row) -> Iterator[str]:
     yield escape(row.cell)
     yield escape(row.reference)
-    for each, mean in zip(row.comparisons, row.means, strict=True):
-        yield "" if each is None else escape(mean) + MARKS[each.verdict]
+    for comparison, mean in zip(row.comparisons, row.means, strict=True):
+        yield "" if comparison is None else escape(mean) + MARKS[comparison.verdict]

@@ -89,5 +89,5 @@ def quantity(value: float | None, unit: str) -> str:
     if value is None:
         return MISSING
     scales = _SCALES[unit]
-    factor, name = next((each for each in scales if abs(value) >= each[0]), scales[-1])
+    factor, name = next((scale for scale in scales if abs(value) >= scale[0]), scales[-1])
     return f"{value / factor:.4g} {name}"

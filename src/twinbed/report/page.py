@@ -123,8 +123,8 @@ def _is_detail(section: Section) -> bool:
 
 def _doubt(result: Comparisons) -> Markup:
     """Return one line on the cautions, which the first screen shows."""
-    found = ranked(result, [each for each in result.comparisons if each.headline])
-    return html('<p class="doubt"><a href="#cautions">Cautions</a>: {}.</p>', summed(found)) if found else Markup()
+    worst = ranked(result, [comparison for comparison in result.comparisons if comparison.headline])
+    return html('<p class="doubt"><a href="#cautions">Cautions</a>: {}.</p>', summed(worst)) if worst else Markup()
 
 
 def _lede(result: Comparisons, over_n: Section | None) -> Iterator[str]:
@@ -145,10 +145,10 @@ def _conditions(tables: Tables, result: Comparisons) -> Markup:
         (str(record.settings["workload"]["kind"]) for record in tables.records), ""
     )
     loads = dict.fromkeys(name for record in tables.records for name in record.settings.get("background", {}))
-    is_emulated = any(each.kind is Kind.SOFTWARE_CPU for each in result.cautions)
+    is_emulated = any(caution.kind is Kind.SOFTWARE_CPU for caution in result.cautions)
     times = [record.started_s for record in tables.records]
-    replicates = sorted({each.runs for each in result.comparisons if each.headline})
-    margin = next((each.margin for each in result.comparisons), outline.margin)
+    replicates = sorted({comparison.runs for comparison in result.comparisons if comparison.headline})
+    margin = next((comparison.margin for comparison in result.comparisons), outline.margin)
     facts = [
         ("Workload", workload),
         ("Background", ", ".join(loads)),
@@ -164,14 +164,14 @@ def _conditions(tables: Tables, result: Comparisons) -> Markup:
 
 def _reference(tables: Tables, result: Comparisons) -> str | None:
     """Return what the others are compared with: the study's reference where nothing is compared."""
-    return next((each.reference for each in result.comparisons), tables.outline.reference)
+    return next((comparison.reference for comparison in result.comparisons), tables.outline.reference)
 
 
 def _layers(tables: Tables, result: Comparisons, sections: Sequence[Section], *, whole: bool) -> Iterator[Section]:
     """Yield the layers, each with what analyses give to it."""
     for section in layer_sections(result, whole=whole):
         layer = section.key.removeprefix("layer-")
-        given = [replace(each, layer="") for each in sections if each.layer == layer]
+        given = [replace(part, layer="") for part in sections if part.layer == layer]
         segmented = [*_segment_sizes(tables, result)] if layer == Layer.NETWORK else []
         yield replace(section, items=(*section.items, *given, *segmented))
 
@@ -181,9 +181,10 @@ def _segment_sizes(tables: Tables, result: Comparisons) -> Iterator[Section]:
     for direction, sizes in segments.segment_sizes(tables).items():
         title = f"Segment sizes ({place('', direction)})"
         means = [
-            each
-            for each in result.comparisons
-            if (each.metric, each.host, each.direction) == (segments.MEAN, "", direction) and each.layer == Layer.NETWORK
+            comparison
+            for comparison in result.comparisons
+            if (comparison.metric, comparison.host, comparison.direction) == (segments.MEAN, "", direction)
+            and comparison.layer == Layer.NETWORK
         ]
         caption = "Segments by payload, as captured on the clients' links: a disc's area is the share of a testbed's segments."
         plot = segments.plot(sizes, tables.outline.testbeds)

@@ -82,9 +82,9 @@ def marks(tables: Sequence[Table]) -> Mapping[Kind, str]:
 def study_tables(tables: Tables, result: Comparisons, printed: Printed | None = None) -> tuple[Table, ...]:
     """Return what the study file lists under ``tables``, in its order."""
     outline = tables.outline
-    asked = [_asked(number, each) for number, each in enumerate(outline.data.get("tables") or (), start=1)]
+    asked = [_asked(number, entry) for number, entry in enumerate(outline.data.get("tables") or (), start=1)]
     factors = {TESTBED: list(outline.testbeds), **(outline.data.get("factors") or {})}
-    return tuple(_table(each, factors, outline, result, printed) for each in asked)
+    return tuple(_table(table, factors, outline, result, printed) for table in asked)
 
 
 def _asked(number: int, given: Document) -> Pivot:
@@ -101,15 +101,15 @@ def _table(
 ) -> Table:
     key = (asked.metric, asked.host, asked.direction)
     estimates = {
-        _name({**each.cell, TESTBED: each.testbed}): each
-        for each in result.estimates
-        if (each.metric, each.host, each.direction) == key
+        _name({**estimate.cell, TESTBED: estimate.testbed}): estimate
+        for estimate in result.estimates
+        if (estimate.metric, estimate.host, estimate.direction) == key
     }
-    cautions = {_name({**each.cell, TESTBED: each.testbed}): each.cautions for each in result.cell_cautions}
+    cautions = {_name({**cell.cell, TESTBED: cell.testbed}): cell.cautions for cell in result.cell_cautions}
     compared = {
-        _name({**each.cell, TESTBED: each.testbed}): each
-        for each in result.comparisons
-        if (each.metric, each.host, each.direction) == key
+        _name({**comparison.cell, TESTBED: comparison.testbed}): comparison
+        for comparison in result.comparisons
+        if (comparison.metric, comparison.host, comparison.direction) == key
     }
     levels_of = {name: [level for level in levels if _kept(level, asked.where.get(name))] for name, levels in factors.items()}
     fixed = {name: levels[0] for name, levels in levels_of.items() if name not in (*asked.rows, asked.columns)}
@@ -137,17 +137,17 @@ def _table(
     for labels in itertools.product(*(levels_of[name] for name in asked.rows)):
         here = {**fixed, **dict(zip(asked.rows, labels, strict=True))}
         cells = [{**here, asked.columns: column} for column in columns]
-        there = [levels[asked.columns] for levels in cells if _name(levels) in cautions]
+        shown_levels = [levels[asked.columns] for levels in cells if _name(levels) in cautions]
         has_base = asked.show == "mean" or _name({**here, asked.columns: asked.against}) in cautions
-        if there and has_base:
-            planned.update(there)
+        if shown_levels and has_base:
+            planned.update(shown_levels)
             rows.append((labels, tuple(entry(levels) for levels in cells)))
     kept = tuple(at for at in range(len(columns)) if columns[at] in planned)
-    levels_of_changes = (each.ratio_interval.level for each in compared.values() if each.ratio_interval)
+    levels_of_changes = (comparison.ratio_interval.level for comparison in compared.values() if comparison.ratio_interval)
     change_confidence = next(levels_of_changes, None) if asked.columns == TESTBED else 2 * outline.confidence - 1
     return Table(
         asked=asked,
-        unit=next((each.unit for each in estimates.values()), ""),
+        unit=next((estimate.unit for estimate in estimates.values()), ""),
         confidence=outline.confidence,
         change_confidence=change_confidence,
         columns=tuple(columns[at] for at in kept),
@@ -172,7 +172,7 @@ def _change(
 
 
 def _kept(level: Level, held: Sequence[Level] | None) -> bool:
-    return held is None or any(type(each) is type(level) and each == level for each in held)
+    return held is None or any(type(other) is type(level) and other == level for other in held)
 
 
 def _name(levels: Levels) -> frozenset[tuple[str, str, Level]]:
@@ -247,12 +247,12 @@ def _caption(table: Table, scale: UnitScale) -> str:
     title = heading(metric_title(asked.metric, asked.host, asked.direction))
     if asked.show == "change":
         bounded = table.change_confidence is not None and any(entry.change_low is not None for entry in table.entries)
-        bounds = f", and its {share(round(table.change_confidence or 0.0, 4))} interval" if bounded else ""
+        bounds = f", and its {share(round(table.change_confidence or 0.0, 4))} CI" if bounded else ""
         means = " (of geometric means where all values are positive)" if bounded else ""
         what = f"{title}: difference from {level_text(asked.against)} as a share of it{means}{bounds}"
     else:
         level = share(round(table.confidence, 4))
-        spreads = {"interval": f" ± half the {level} interval", "stdev": " ± standard deviation", "none": ""}
+        spreads = {"interval": f" ± half the {level} CI", "stdev": " ± standard deviation", "none": ""}
         # The name of a rate says so.
         unit = f" ({scale.unit})" if scale.unit not in ("", "/s") else ""
         what = f"{title}{unit}: mean{spreads[asked.spread]}"

@@ -49,12 +49,12 @@ def _testbeds(tables: Tables, testbeds: Sequence[str], facts: Sequence[Fact], se
             testbeds,
             differing,
             "Fact",
-            f"{origin} Marked: not as on {testbeds[0]}. Several values are separated by |.",
+            f"{origin} Marked: different from {testbeds[0]}. Several values are separated by |.",
         )
     else:
-        yield Markup("<p>Nothing that was recorded.</p>")
+        yield Markup("<p>No recorded fact.</p>")
     if same:
-        yield html('<details class="print"><summary>What is the same on all ({} facts)</summary>', len(same))
+        yield html('<details class="print"><summary>The same on all ({} facts)</summary>', len(same))
         rows = tuple((f"{fact.place}: {fact.name}", shown(fact.values, testbeds[0])) for fact in same)
         yield Tabular("", origin, ("Fact", "Value"), rows, texts=2).as_html() + Markup("</details>")
     if settings:

@@ -23,7 +23,7 @@ def conclusion(result: Comparisons, over_n: Section | None, console: Terminal) -
 def in_short(result: Comparisons, over_n: Section | None) -> Iterator[str]:
     """Yield the verdicts and how many fit, a line each."""
     of_testbeds = conclusions(result)
-    yield from (f"{SYMBOLS[each.verdict]} {each.sentence}" for each in of_testbeds)
+    yield from (f"{SYMBOLS[answer.verdict]} {answer.sentence}" for answer in of_testbeds)
     if not of_testbeds and not over_n:
         yield f"Nothing to compare: {nothing_compared(result)}."
     yield from over_n.answers if over_n else ()

@@ -28,7 +28,7 @@ from twinbed.report.advice.open import undecided
 from twinbed.report.advice.result import Advice, Contrast, Count, Rule, Span, Statement, Topic, Trusted
 from twinbed.report.advice.series import Series, series
 from twinbed.report.advice.study import Held, Settings, Study, study_of
-from twinbed.report.advice.words import Said, kinds, said_of, sentence
+from twinbed.report.advice.words import Wording, kinds, sentence, wording_of
 from twinbed.show.words import metric_title
 
 
@@ -40,13 +40,13 @@ def advise(sources: Sequence[Tables], asked: Settings, executor: Executor | None
         if not tables.records:
             raise TwinbedError(f"{tables.shown} has no run", advice="make runs first: twinbed run STUDY")
     studies = [study_of(tables, asked, executor or Here()) for tables in sources]
-    held = [each for study in studies for each in study.held]
-    bare = [each for _, each in held]
+    held = [comparison for study in studies for comparison in study.held]
+    bare = [comparison for _, comparison in held]
     fitting = sum(len(objectives(study.tables, None)) for study in studies)
     comparisons = decided(bare, asked.error).tested
     tested = comparisons + fitting
-    found = decided(bare, asked.error * comparisons / tested if comparisons else asked.error)
-    shown = [(contrast, each) for (contrast, _), each in zip(held, found.comparisons, strict=True)]
+    decision = decided(bare, asked.error * comparisons / tested if comparisons else asked.error)
+    shown = [(contrast, comparison) for (contrast, _), comparison in zip(held, decision.comparisons, strict=True)]
     of_studies = iter(shown)
     statements: list[Statement] = []
     of_sources = []
@@ -56,13 +56,13 @@ def advise(sources: Sequence[Tables], asked: Settings, executor: Executor | None
         statements += _statements(study, own, asked)
         if fitting:
             known = objectives(study.tables, 1 - asked.error / (2 * tested))
-            of_numbers = rules_of(study.tables, study.result, [each for each in known if each.least_runs >= FEW])
+            of_numbers = rules_of(study.tables, study.result, [objective for objective in known if objective.least_runs >= FEW])
             statements += (Statement(rule.topic, rule.sentence, (rule,), rule.command) for rule in of_numbers)
     return Advice(
         bases=tuple(study.basis for study in studies),
-        statements=tuple(sorted(statements, key=lambda each: list(Topic).index(each.topic))),
+        statements=tuple(sorted(statements, key=lambda statement: list(Topic).index(statement.topic))),
         trusted=tuple(_trusted(shown)),
-        open=tuple(undecided(shown, found)),
+        open=tuple(undecided(shown, decision)),
         error=asked.error,
         tested=tested,
         notes=tuple(note for study in studies for note in study.notes),
@@ -73,17 +73,17 @@ def advise(sources: Sequence[Tables], asked: Settings, executor: Executor | None
 def _statements(study: Study, held: Sequence[Held], asked: Settings) -> Iterator[Statement]:
     """Yield a sentence for all metrics to which the same words apply."""
     by_metric: dict[tuple[Contrast, str], list[Series]] = {}
-    for each in series(held, study.axis, study.varying):
-        by_metric.setdefault((each.contrast, each.cells[0].place), []).append(each)
-    alike_metrics: dict[tuple[Contrast, Said], list[tuple[Sequence[Series], Sequence[Comparison]]]] = {}
+    for member in series(held, study.axis, study.varying):
+        by_metric.setdefault((member.contrast, member.cells[0].place), []).append(member)
+    alike_metrics: dict[tuple[Contrast, Wording], list[tuple[Sequence[Series], Sequence[Comparison]]]] = {}
     for (contrast, _), of_metric in by_metric.items():
         alike: dict[tuple[tuple[str, Verdict], ...], list[Series]] = {}
-        for each in of_metric:
-            alike.setdefault(each.pattern, []).append(each)
+        for member in of_metric:
+            alike.setdefault(member.pattern, []).append(member)
         for group in alike.values():
-            shown = [cell for each in group for cell in each.cells if cell.verdict is not Verdict.INCONCLUSIVE]
+            shown = [cell for member in group for cell in member.cells if cell.verdict is not Verdict.INCONCLUSIVE]
             if shown:
-                alike_metrics.setdefault((contrast, said_of(group, len(of_metric))), []).append((group, shown))
+                alike_metrics.setdefault((contrast, wording_of(group, len(of_metric))), []).append((group, shown))
     for (contrast, (_, every, *_rest)), metrics in alike_metrics.items():
         rules = tuple(_rule(contrast, sentence([group], every), shown, asked) for group, shown in metrics)
         names = [shown[0].metric for _, shown in metrics]
@@ -92,8 +92,8 @@ def _statements(study: Study, held: Sequence[Held], asked: Settings) -> Iterator
 
 
 def _rule(contrast: Contrast, text: str, shown: Sequence[Comparison], asked: Settings) -> Rule:
-    within, beyond = ([each for each in shown if each.verdict is way] for way in (Verdict.EQUIVALENT, Verdict.DIFFERENT))
-    counts = [values(each) for each in shown]
+    within, beyond = ([cell for cell in shown if cell.verdict is way] for way in (Verdict.EQUIVALENT, Verdict.DIFFERENT))
+    counts = [values(cell) for cell in shown]
     return Rule(
         topic=contrast.topic,
         sentence=text,
@@ -107,7 +107,7 @@ def _rule(contrast: Contrast, text: str, shown: Sequence[Comparison], asked: Set
         within=_span(within),
         beyond=_span(beyond),
         # The p-value that each verdict rests on.
-        p_value=max([each.p_equivalent or 0.0 for each in within] + [each.p_different or 0.0 for each in beyond]),
+        p_value=max([cell.p_equivalent or 0.0 for cell in within] + [cell.p_different or 0.0 for cell in beyond]),
         cautions=kinds(shown),
         command=_command(contrast, [shown[0].metric], asked),
         comparisons=tuple(shown),
@@ -117,10 +117,10 @@ def _rule(contrast: Contrast, text: str, shown: Sequence[Comparison], asked: Set
 def _span(cells: Sequence[Comparison]) -> Span | None:
     if not cells:
         return None
-    estimates = [each.effect.value if each.effect else each.ratio or 0.0 for each in cells]
-    intervals = [each.effect.interval if each.effect else each.ratio_interval for each in cells]
-    low = [each.low for each in intervals if each is not None]
-    high = [each.high for each in intervals if each is not None]
+    estimates = [cell.effect.value if cell.effect else cell.ratio or 0.0 for cell in cells]
+    intervals = [cell.effect.interval if cell.effect else cell.ratio_interval for cell in cells]
+    low = [interval.low for interval in intervals if interval is not None]
+    high = [interval.high for interval in intervals if interval is not None]
     bounded = len(low) == len(cells)
     return Span(len(cells), min(estimates), max(estimates), min(low) if bounded else None, max(high) if bounded else None)
 
@@ -139,14 +139,14 @@ def _command(contrast: Contrast, metrics: Sequence[str], asked: Settings) -> str
 
 def _trusted(held: Sequence[Held]) -> Iterator[Trusted]:
     groups: dict[tuple[Contrast, str], dict[str, list[Verdict]]] = {}
-    for contrast, each in held:
+    for contrast, comparison in held:
         if contrast.topic is Topic.STANDS_IN:
-            title = metric_title(each.metric, each.host, each.direction)
-            groups.setdefault((contrast, each.layer), {}).setdefault(title, []).append(each.verdict)
+            title = metric_title(comparison.metric, comparison.host, comparison.direction)
+            groups.setdefault((contrast, comparison.layer), {}).setdefault(title, []).append(comparison.verdict)
     contrasts, layers = list(dict.fromkeys(contrast for contrast, _ in groups)), [str(layer) for layer in Layer]
     for contrast, layer in sorted(groups, key=lambda key: (contrasts.index(key[0]), layers.index(key[1]))):
         counts = (
-            Count(name, each.count(Verdict.EQUIVALENT), each.count(Verdict.DIFFERENT), len(each))
-            for name, each in groups[contrast, layer].items()
+            Count(name, verdicts.count(Verdict.EQUIVALENT), verdicts.count(Verdict.DIFFERENT), len(verdicts))
+            for name, verdicts in groups[contrast, layer].items()
         )
         yield Trusted(contrast.source, contrast.subject, contrast.against, layer, tuple(counts))

@@ -32,19 +32,19 @@ def contradictions(of_sources: Sequence[tuple[Tables, Sequence[tuple[Contrast, C
     within: dict[tuple[Contrast, str, str], list[_Shown]] = {}
     beyond: dict[tuple[Contrast, str, str], list[_Shown]] = {}
     for tables, held in of_sources:
-        for contrast, each in held:
-            side = {Verdict.EQUIVALENT: within, Verdict.DIFFERENT: beyond}.get(each.verdict)
+        for contrast, comparison in held:
+            side = {Verdict.EQUIVALENT: within, Verdict.DIFFERENT: beyond}.get(comparison.verdict)
             if side is not None:
-                key = replace(contrast, source=""), each.place, _workload(tables, each)
-                side.setdefault(key, []).append(_Shown(contrast, each))
+                key = replace(contrast, source=""), comparison.place, _workload(tables, comparison)
+                side.setdefault(key, []).append(_Shown(contrast, comparison))
     for key, equivalent in within.items():
         pairs = [
-            (one, other)
-            for one, other in product(equivalent, beyond.get(key, ()))
-            if one.contrast.source != other.contrast.source and _agree(one.comparison, other.comparison)
+            (shown, other)
+            for shown, other in product(equivalent, beyond.get(key, ()))
+            if shown.contrast.source != other.contrast.source and _agree(shown.comparison, other.comparison)
         ]
         if pairs:
-            sides = ([one for one, _ in pairs], [other for _, other in pairs])
+            sides = ([shown for shown, _ in pairs], [other for _, other in pairs])
             yield Contradiction(key[0], key[1], *(_evidence(side) for side in sides))
 
 
@@ -62,9 +62,9 @@ def _is_workloads(factor: str, workload: Mapping[str, object]) -> bool:
     return factor.partition(".")[0] == "workload" or factor == "payload" or factor in workload
 
 
-def _agree(one: Comparison, other: Comparison) -> bool:
-    return all(other.cell.get(name, level) == level for name, level in one.cell.items() if name != TESTBED)
+def _agree(comparison: Comparison, other: Comparison) -> bool:
+    return all(other.cell.get(name, level) == level for name, level in comparison.cell.items() if name != TESTBED)
 
 
 def _evidence(side: Sequence[_Shown]) -> tuple[Evidence, ...]:
-    return tuple({id(each.comparison): Evidence(each.contrast.source, each.comparison) for each in side}.values())
+    return tuple({id(shown.comparison): Evidence(shown.contrast.source, shown.comparison) for shown in side}.values())

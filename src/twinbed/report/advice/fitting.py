@@ -44,31 +44,31 @@ class Objective:
 
 def objectives(tables: Tables, confidence: float | None) -> Sequence[Objective]:
     """Return the objectives at ``confidence``; none with interim analyses, or where the number of pairs does not vary."""
-    found = None if tables.outline.interim is not None else scaling(tables, confidence)
-    if found is None:
+    fits = None if tables.outline.interim is not None else scaling(tables, confidence)
+    if fits is None:
         return ()
-    return [Objective(group, statement, found.over) for group in found.groups for statement in group.statements]
+    return [Objective(group, statement, fits.over) for group in fits.groups for statement in group.statements]
 
 
-def rules_of(tables: Tables, result: Comparisons, found: Iterable[Objective]) -> Iterator[Rule]:
+def rules_of(tables: Tables, result: Comparisons, candidates: Iterable[Objective]) -> Iterator[Rule]:
     """Yield a rule for each objective that the data decide."""
-    for each in found:
-        if not each.settled:
+    for objective in candidates:
+        if not objective.settled:
             continue
-        levels = each.group.levels
-        cautions = _cautions(result, levels, each.over)
-        about = "".join(f" ({ABOUT[kind]})" for kind in cautions if kind in ABOUT)
+        levels = objective.group.levels
+        cautions = _cautions(result, levels, objective.over)
+        notes = "".join(f" ({ABOUT[kind]})" for kind in cautions if kind in ABOUT)
         where = f"{cell_title(levels)}: " if levels else ""
         yield Rule(
             topic=Topic.FITS,
-            sentence=heading(f"{where}{each.statement.objective}: {each.statement.text}{about}."),
+            sentence=heading(f"{where}{objective.statement.objective}: {objective.statement.text}{notes}."),
             source=str(tables.shown),
             testbed=level_text(levels["testbed"]) if "testbed" in levels else "",
             against="",
-            metric=each.statement.objective,
+            metric=objective.statement.objective,
             layer="",
-            cells=len(each.counted),
-            runs=(min(each.counted), max(each.counted)),
+            cells=len(objective.counted),
+            runs=(min(objective.counted), max(objective.counted)),
             within=None,
             beyond=None,
             p_value=None,
@@ -80,10 +80,10 @@ def rules_of(tables: Tables, result: Comparisons, found: Iterable[Objective]) ->
 def _cautions(result: Comparisons, levels: Mapping[str, Level], over: str) -> tuple[Kind, ...]:
     own = {name: level for name, level in levels.items() if name not in ("testbed", over)}
     testbed = levels.get("testbed")
-    found = (
+    kinds = (
         caution.kind
-        for each in result.cell_cautions
-        if testbed in (None, each.testbed) and all(each.cell.get(name) == level for name, level in own.items())
-        for caution in each.cautions
+        for cell in result.cell_cautions
+        if testbed in (None, cell.testbed) and all(cell.cell.get(name) == level for name, level in own.items())
+        for caution in cell.cautions
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(kinds))

@@ -16,22 +16,22 @@ from twinbed.show.words import cell_title, metric_title
 NEAR = "no number of runs decides: the ratio is too near the margin"
 
 
-def undecided(held: Sequence[Held], found: Decided) -> Iterator[Open]:
+def undecided(held: Sequence[Held], decided: Decided) -> Iterator[Open]:
     """Yield each contrast and metric with an inconclusive cell."""
     groups: dict[tuple[Contrast, str], list[Comparison]] = {}
-    for contrast, each in held:
-        if each.verdict is Verdict.INCONCLUSIVE:
-            groups.setdefault((contrast, each.place), []).append(each)
+    for contrast, comparison in held:
+        if comparison.verdict is Verdict.INCONCLUSIVE:
+            groups.setdefault((contrast, comparison.place), []).append(comparison)
     for (contrast, _), cells in groups.items():
         first = cells[0]
-        planned = found_needs(cells, first.margin, Levels(found.equivalent_level, found.different_level))
-        numbers = [max(FEW, n) for each in planned if (n := each.as_found[0]) is not None]
-        others = [each.reason or NEAR for each in planned if each.as_found[0] is None]
-        runs = min(values(each) for each in cells)
+        planned = found_needs(cells, first.margin, Levels(decided.equivalent_level, decided.different_level))
+        numbers = [max(FEW, n) for need in planned if (n := need.as_found[0]) is not None]
+        others = [need.reason or NEAR for need in planned if need.as_found[0] is None]
+        runs = min(values(cell) for cell in cells)
         yield Open(
             contrast=contrast,
             metric=metric_title(first.metric, first.host, first.direction),
-            places=tuple(cell_title(each.cell) if each.cell else "" for each in cells),
+            places=tuple(cell_title(cell.cell) if cell.cell else "" for cell in cells),
             runs=runs,
             few=runs < FEW,
             replicates=max(numbers, default=None),

@@ -190,4 +190,4 @@ class Advice:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules of single metrics."""
-        return tuple(rule for each in self.statements for rule in each.rules)
+        return tuple(rule for statement in self.statements for rule in statement.rules)

@@ -44,52 +44,56 @@ def document(advice: Advice) -> Mapping[str, Json]:
         "notes": [*advice.notes],
         "contradictions": [
             {
-                "subject": each.contrast.subject,
-                "against": each.contrast.against,
-                "testbed": each.contrast.testbed or None,
-                "metric": each.metric,
+                "subject": contradiction.contrast.subject,
+                "against": contradiction.contrast.against,
+                "testbed": contradiction.contrast.testbed or None,
+                "metric": contradiction.metric,
                 **{
-                    name: [{"source": one.source, **_cell(one.comparison)} for one in side]
-                    for name, side in (("equivalent", each.equivalent), ("different", each.different))
+                    name: [{"source": shown.source, **_cell(shown.comparison)} for shown in side]
+                    for name, side in (("equivalent", contradiction.equivalent), ("different", contradiction.different))
                 },
             }
-            for each in advice.contradictions
+            for contradiction in advice.contradictions
         ],
         "sentences": [
-            {"topic": str(each.topic), "sentence": each.sentence, "metrics": [rule.metric for rule in each.rules]}
-            for each in advice.statements
+            {
+                "topic": str(statement.topic),
+                "sentence": statement.sentence,
+                "metrics": [rule.metric for rule in statement.rules],
+            }
+            for statement in advice.statements
         ],
         "advice": [{**row, "evidence": _cells(rule)} for row, rule in zip(rows(advice), advice.rules, strict=True)],
         "trust": [
             {
-                "source": each.source,
-                "testbed": each.testbed,
-                "against": each.against,
-                "layer": each.layer,
+                "source": trusted.source,
+                "testbed": trusted.testbed,
+                "against": trusted.against,
+                "layer": trusted.layer,
                 "metric": count.metric,
                 "equivalent": count.equivalent,
                 "different": count.different,
                 "cells": count.cells,
             }
-            for each in advice.trusted
-            for count in each.metrics
+            for trusted in advice.trusted
+            for count in trusted.metrics
         ],
         "open": [
             {
-                "source": each.contrast.source,
-                "subject": each.contrast.subject,
-                "against": each.contrast.against,
-                "testbed": each.contrast.testbed or None,
-                "metric": each.metric,
-                "cells": [*each.places],
-                "runs": each.runs,
-                "too_few": each.few,
-                "replicates_for_first": each.first,
-                "replicates_needed": each.replicates,
-                "cells_not_settled_by_runs": each.never,
-                "because": each.reason or None,
+                "source": metric.contrast.source,
+                "subject": metric.contrast.subject,
+                "against": metric.contrast.against,
+                "testbed": metric.contrast.testbed or None,
+                "metric": metric.metric,
+                "cells": [*metric.places],
+                "runs": metric.runs,
+                "too_few": metric.few,
+                "replicates_for_first": metric.first,
+                "replicates_needed": metric.replicates,
+                "cells_not_settled_by_runs": metric.never,
+                "because": metric.reason or None,
             }
-            for each in advice.open
+            for metric in advice.open
         ],
     }
 
@@ -105,18 +109,18 @@ def _span(name: str, span: Span | None) -> dict[str, Json]:
 
 
 def _cells(rule: Rule) -> list[Json]:
-    return [_cell(each) for each in rule.comparisons]
+    return [_cell(comparison) for comparison in rule.comparisons]
 
 
-def _cell(each: Comparison) -> dict[str, Json]:
+def _cell(comparison: Comparison) -> dict[str, Json]:
     return {
-        "cell": {name: level_text(level) for name, level in each.cell.items()},
-        "verdict": str(each.verdict),
-        "ratio": each.ratio,
-        "ratio_low": each.ratio_interval.low if each.ratio_interval else None,
-        "ratio_high": each.ratio_interval.high if each.ratio_interval else None,
-        "n": each.estimate.n,
-        "reference_n": each.reference_estimate.n,
-        "p_equivalent_corrected": each.p_equivalent,
-        "p_different_corrected": each.p_different,
+        "cell": {name: level_text(level) for name, level in comparison.cell.items()},
+        "verdict": str(comparison.verdict),
+        "ratio": comparison.ratio,
+        "ratio_low": comparison.ratio_interval.low if comparison.ratio_interval else None,
+        "ratio_high": comparison.ratio_interval.high if comparison.ratio_interval else None,
+        "n": comparison.estimate.n,
+        "reference_n": comparison.reference_estimate.n,
+        "p_equivalent_corrected": comparison.p_equivalent,
+        "p_different_corrected": comparison.p_different,
     }

@@ -41,12 +41,12 @@ class Series:
     @property
     def pattern(self) -> tuple[tuple[str, Verdict], ...]:
         """(level, verdict): equal for series that one sentence describes."""
-        return tuple((level_of(each, self.axis), each.verdict) for each in self.cells)
+        return tuple((level_of(cell, self.axis), cell.verdict) for cell in self.cells)
 
     @property
     def range(self) -> Range:
         """Where the series is shown to be equivalent."""
-        return range_of([each.verdict for each in self.cells])
+        return range_of([cell.verdict for cell in self.cells])
 
 
 def level_of(comparison: Comparison, axis: str | None) -> str:
@@ -71,12 +71,12 @@ def series(
 ) -> list[Series]:
     """Group the comparisons of one results folder by contrast, metric and the levels of all factors except the axis."""
     groups: dict[tuple[Contrast, str, str | None, Levels], list[Comparison]] = {}
-    for contrast, each in comparisons:
-        own = axis if axis in each.cell else None
-        rest = tuple((name, level) for name, level in each.cell.items() if name in varying and name != own)
-        groups.setdefault((contrast, each.place, own, rest), []).append(each)
+    for contrast, comparison in comparisons:
+        own = axis if axis in comparison.cell else None
+        rest = tuple((name, level) for name, level in comparison.cell.items() if name in varying and name != own)
+        groups.setdefault((contrast, comparison.place, own, rest), []).append(comparison)
     return [
-        Series(contrast, own, rest, tuple(sorted(cells, key=lambda each: _place(each, own))))
+        Series(contrast, own, rest, tuple(sorted(cells, key=lambda cell: _place(cell, own))))
         for (contrast, _, own, rest), cells in groups.items()
     ]
 

@@ -59,7 +59,7 @@ class Study:
         """Questions that the results cannot answer, with the reason."""
         outline = self.tables.outline
         if not self.result.comparisons:
-            yield f"{self.tables.shown} has no two testbeds to compare"
+            yield f"{self.tables.shown} does not have two testbeds to compare"
         settings = [name for name in self.varying if not is_question(self.tables, name)]
         if settings and not _tells_of_settings(self.tables):
             why = "the study had interim analyses" if outline.interim is not None else "it compares sessions"
@@ -72,14 +72,17 @@ def study_of(tables: Tables, asked: Settings, executor: Executor) -> Study:
     result = compare.run_on(executor, tables, CompareParams(margin=margin, confidence=1 - asked.error))
     varying = _varying(tables)
     source = str(tables.shown)
-    held = [(Contrast(source, each.testbed, each.reference), each) for each in result.comparisons]
+    held = [(Contrast(source, comparison.testbed, comparison.reference), comparison) for comparison in result.comparisons]
     for factor in varying if _tells_of_settings(tables) else ():
         if not is_question(tables, factor):
-            found = contrasts(executor, result, factor, varying[factor], margin, 1 - asked.error)
-            held += [(Contrast(source, each.testbed, each.reference, testbed, factor), each) for testbed, each in found]
+            of_factor = contrasts(executor, result, factor, varying[factor], margin, 1 - asked.error)
+            held += [
+                (Contrast(source, comparison.testbed, comparison.reference, testbed, factor), comparison)
+                for testbed, comparison in of_factor
+            ]
     ordered = [name for name, levels in varying.items() if is_ordered(levels)]
     axis = max(ordered, key=lambda name: (is_question(tables, name), len(varying[name])), default=None)
-    wanted = tuple(each for each in held if asked.everything or each[1].headline)
+    wanted = tuple(pair for pair in held if asked.everything or pair[1].headline)
     return Study(tables, result, margin, varying, axis, wanted)
 
 
@@ -90,12 +93,12 @@ def _tells_of_settings(tables: Tables) -> bool:
 
 def _varying(tables: Tables) -> dict[str, list[Level]]:
     given = tables.outline.data.get("factors") or {}
-    there: dict[str, dict[tuple[bool, Level], Level]] = {name: {} for name in given}
+    present: dict[str, dict[tuple[bool, Level], Level]] = {name: {} for name in given}
     for record in tables.records:
         for name, level in record.levels.items():
-            there.setdefault(name, {})[isinstance(level, bool), level] = level
+            present.setdefault(name, {})[isinstance(level, bool), level] = level
     varying = {}
-    for name, of_runs in there.items():
+    for name, of_runs in present.items():
         order = [key for level in given.get(name, ()) if (key := (isinstance(level, bool), level)) in of_runs]
         levels = [of_runs[key] for key in (*order, *(key for key in of_runs if key not in order))]
         if name not in ("testbed", tables.outline.data.get("sessions")) and len(levels) > 1:

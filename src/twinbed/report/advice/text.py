@@ -33,15 +33,15 @@ def text(advice: Advice) -> Iterator[str]:
         yield from _wrapped(f"{note}.", "- ", "  ")
     if advice.contradictions:
         yield from ("", CONTRADICTIONS)
-    for found in advice.contradictions:
-        first, *both = contradiction_texts(found)
+    for contradiction in advice.contradictions:
+        first, *both = contradiction_texts(contradiction)
         yield from _wrapped(f"{first}.", "  ! ", "    ")
         for line in both:
             yield from _wrapped(line, "    - ", "      ")
-        yield f"    $ {passport_command(found)}"
+        yield f"    $ {passport_command(contradiction)}"
     number = 0
     for topic in Topic:
-        of_topic = [each for each in advice.statements if each.topic is topic]
+        of_topic = [statement for statement in advice.statements if statement.topic is topic]
         if of_topic:
             yield from ("", TITLES[topic])
         for statement in of_topic:
@@ -53,15 +53,17 @@ def text(advice: Advice) -> Iterator[str]:
             yield f"     $ {statement.command}"
     if advice.trusted:
         yield from ("", TRUST)
-        for each in advice.trusted:
-            yield from _wrapped(f"{each.testbed} against {each.against}, {_layer(each)}: {trusted_text(each)}", "  ", "    ")
+        for trusted in advice.trusted:
+            yield from _wrapped(
+                f"{trusted.testbed} against {trusted.against}, {_layer(trusted)}: {trusted_text(trusted)}", "  ", "    "
+            )
     if advice.open:
         yield from ("", OPEN)
-        for contrast in dict.fromkeys(each.contrast for each in advice.open):
+        for contrast in dict.fromkeys(metric.contrast for metric in advice.open):
             yield from _wrapped(f"{contrast_text(contrast)} ({contrast.source}):", "  ", "  ")
-            for one in advice.open:
-                if one.contrast == contrast:
-                    yield from _wrapped(open_text(one), "  - ", "    ")
+            for entry in advice.open:
+                if entry.contrast == contrast:
+                    yield from _wrapped(open_text(entry), "  - ", "    ")
 
 
 def markdown(advice: Advice) -> Iterator[str]:
@@ -70,12 +72,12 @@ def markdown(advice: Advice) -> Iterator[str]:
     yield from (f"- {plain(note)}." for note in (*bases(advice), *advice.notes))
     if advice.contradictions:
         yield from ("", f"## {CONTRADICTIONS}", "")
-    for found in advice.contradictions:
-        first, *both = contradiction_texts(found)
+    for contradiction in advice.contradictions:
+        first, *both = contradiction_texts(contradiction)
         yield f"- **{plain(first)}.**"
-        yield from (f"  - {line}" for line in (*map(plain, both), code(passport_command(found))))
+        yield from (f"  - {line}" for line in (*map(plain, both), code(passport_command(contradiction))))
     for topic in Topic:
-        of_topic = [each for each in advice.statements if each.topic is topic]
+        of_topic = [statement for statement in advice.statements if statement.topic is topic]
         if of_topic:
             yield from ("", f"## {TITLES[topic]}", "")
         for statement in of_topic:
@@ -86,7 +88,7 @@ def markdown(advice: Advice) -> Iterator[str]:
         yield from table(trust_table(advice.trusted))
     if advice.open:
         yield from ("", f"## {OPEN}", "")
-        yield from (f"- {plain(contrast_text(each.contrast))}: {plain(open_text(each))}" for each in advice.open)
+        yield from (f"- {plain(contrast_text(metric.contrast))}: {plain(open_text(metric))}" for metric in advice.open)
 
 
 def lede(advice: Advice) -> str:
@@ -103,10 +105,10 @@ def lede(advice: Advice) -> str:
 
 def bases(advice: Advice) -> Iterator[str]:
     """Yield a line for each of the results, and its testbeds that are no machines."""
-    for each in advice.bases:
-        against = f", compared with {each.reference}" if each.reference else ""
-        yield f"{each.source}: {each.study}, {each.runs} runs{against}; margin {share(each.margin)}"
-        yield from each.unreal
+    for base in advice.bases:
+        against = f", compared with {base.reference}" if base.reference else ""
+        yield f"{base.source}: {base.study}, {base.runs} runs{against}; margin {share(base.margin)}"
+        yield from base.unreal
 
 
 def details(statement: Statement) -> Iterator[str]:
@@ -120,25 +122,29 @@ def details(statement: Statement) -> Iterator[str]:
         yield f"cautions: {'; '.join(kind.meaning for kind in statement.cautions)}"
 
 
-def passport_command(found: Contradiction) -> str:
+def passport_command(contradiction: Contradiction) -> str:
     """Return the command that shows what differs between both results."""
-    return f"twinbed passport {shlex.quote(found.equivalent[0].source)} {shlex.quote(found.different[0].source)}"
+    return (
+        f"twinbed passport {shlex.quote(contradiction.equivalent[0].source)} {shlex.quote(contradiction.different[0].source)}"
+    )
 
 
-def trusted_text(each: Trusted) -> str:
+def trusted_text(trusted: Trusted) -> str:
     """Return such as ``in all cells: requests per second; in some: packets per request (2 of 6); in none: jitter``."""
-    return "; ".join(f"{name}: {', '.join(counts)}" for name, counts in zip(GRADES, _graded(each), strict=True) if counts)
+    return "; ".join(f"{name}: {', '.join(counts)}" for name, counts in zip(GRADES, _graded(trusted), strict=True) if counts)
 
 
 GRADES = ("in all cells", "in some cells", "in no cell")
 
 
-def _graded(each: Trusted) -> tuple[list[str], list[str], list[str]]:
-    of_all = [count.metric for count in each.metrics if count.equivalent == count.cells]
+def _graded(trusted: Trusted) -> tuple[list[str], list[str], list[str]]:
+    of_all = [count.metric for count in trusted.metrics if count.equivalent == count.cells]
     some = [
-        f"{count.metric} ({count.equivalent} of {count.cells}{_different(count)})" for count in each.metrics if _is_some(count)
+        f"{count.metric} ({count.equivalent} of {count.cells}{_different(count)})"
+        for count in trusted.metrics
+        if _is_some(count)
     ]
-    never = [f"{count.metric}{_of_never(count)}" for count in each.metrics if not count.equivalent]
+    never = [f"{count.metric}{_of_never(count)}" for count in trusted.metrics if not count.equivalent]
     return of_all, some, never
 
 
@@ -154,22 +160,22 @@ def _of_never(count: Count) -> str:
     return f" ({count.different} of {count.cells} differ)" if count.different else ""
 
 
-def _layer(each: Trusted) -> str:
-    return LAYERS.get(each.layer, each.layer).partition(":")[0].lower()
+def _layer(trusted: Trusted) -> str:
+    return LAYERS.get(trusted.layer, trusted.layer).partition(":")[0].lower()
 
 
 def trust_table(trusted: Sequence[Trusted]) -> Tabular:
     """Return a row for each testbed and layer, with the results where there are several."""
-    several = len({each.source for each in trusted}) > 1
+    several = len({row.source for row in trusted}) > 1
     rows = (
         (
-            *([each.source] if several else ()),
-            each.testbed,
-            each.against,
-            heading(_layer(each)),
-            *("; ".join(counts) for counts in _graded(each)),
+            *([row.source] if several else ()),
+            row.testbed,
+            row.against,
+            heading(_layer(row)),
+            *("; ".join(counts) for counts in _graded(row)),
         )
-        for each in trusted
+        for row in trusted
     )
     heads = (*(["Results"] if several else ()), "Testbed", "Against", "Layer", *(heading(name) for name in GRADES))
     return Tabular(TRUST, "Cells in which each metric is equivalent.", heads, tuple(rows), texts=len(heads))

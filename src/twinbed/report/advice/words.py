@@ -19,36 +19,36 @@ from twinbed.show.words import cell_title, heading, metric_title, p_text
 
 ABOUT: Mapping[Kind, str] = {
     Kind.SOFTWARE_CPU: "on an emulated CPU: this describes the emulator",
-    Kind.MODELLED: "of a model: this describes the model",
+    Kind.MODELLED: "from a model: this describes the model",
 }
 """Words for cautions that change the subject of a sentence."""
 
 
-Said = tuple[tuple[Levels, ...], int, str, str, tuple[object, ...]]
+Wording = tuple[tuple[Levels, ...], int, str, str, tuple[object, ...]]
 """A sentence about a metric without its name and amounts.
 
 It has combinations of levels and their number, the axis, the margin, and the pattern of verdicts with their subject."""
 
 
-def said_of(alike: Sequence[Series], every: int) -> Said:
+def wording_of(alike: Sequence[Series], every: int) -> Wording:
     """Return a key that is equal for metrics that one sentence may describe."""
     first = alike[0]
-    near = [_near(each) for each in first.cells if each.verdict is Verdict.EQUIVALENT][:1]
-    about = tuple(kind for kind in kinds(_cells(alike)) if kind in ABOUT)
-    return tuple(each.rest for each in alike), every, first.axis or "", "".join(near), (first.pattern, about)
+    near = [_near(cell) for cell in first.cells if cell.verdict is Verdict.EQUIVALENT][:1]
+    notable = tuple(kind for kind in kinds(_cells(alike)) if kind in ABOUT)
+    return tuple(member.rest for member in alike), every, first.axis or "", "".join(near), (first.pattern, notable)
 
 
 def sentence(metrics: Sequence[Sequence[Series]], every: int) -> str:
-    """Return the sentence about the series of each metric, which are alike (``said_of``). ``every`` is how many series a metric
+    """Return the sentence about the series of each metric, which are alike. ``every`` is how many series a metric
     of the contrast has."""
     alike = metrics[0]
     first = alike[0]
     subject = f"{first.contrast.subject} gives"
-    where = _where([each.rest for each in alike], len(alike) == every)
+    where = _where([member.rest for member in alike], len(alike) == every)
     on = f"on {first.contrast.testbed}" if first.contrast.testbed else ""
     parts = [*_within(metrics), *_beyond(metrics), *_undecided(first)]
-    about = dict.fromkeys(ABOUT[kind] for kind in kinds(_cells(alike)) if kind in ABOUT)
-    notes = f" ({'; '.join(about)})" if about else ""
+    notable = dict.fromkeys(ABOUT[kind] for kind in kinds(_cells(alike)) if kind in ABOUT)
+    notes = f" ({'; '.join(notable)})" if notable else ""
     text = f"{', '.join(filter(None, (on, where, subject)))} {'; '.join(parts)}{notes}."
     # A testbed's name is written as it is.
     return heading(text) if on or where else text
@@ -63,21 +63,21 @@ def _where(rests: Sequence[Levels], is_all: bool) -> str:
 
 
 def _cells(alike: Sequence[Series], verdict: Verdict | None = None) -> list[Comparison]:
-    return [cell for each in alike for cell in each.cells if verdict is None or cell.verdict is verdict]
+    return [cell for member in alike for cell in member.cells if verdict is None or cell.verdict is verdict]
 
 
-def _near(one: Comparison) -> str:
-    return f"within {_margin(one)} of" if one.ratio is not None else f"no farther than {_margin(one)} from"
+def _near(cell: Comparison) -> str:
+    return f"within {_margin(cell)} of" if cell.ratio is not None else f"no farther than {_margin(cell)} from"
 
 
 def _within(metrics: Sequence[Sequence[Series]]) -> Iterator[str]:
     first = metrics[0][0]
-    cells = [each for each in first.cells if each.verdict is Verdict.EQUIVALENT]
+    cells = [cell for cell in first.cells if cell.verdict is Verdict.EQUIVALENT]
     if not cells:
         return
     place = _at_levels(first, cells)
     if first.range in (Range.FROM, Range.UP_TO):
-        axis, ends = _short(first.axis or ""), [level_of(each, first.axis) for each in (first.cells[0], first.cells[-1])]
+        axis, ends = _short(first.axis or ""), [level_of(cell, first.axis) for cell in (first.cells[0], first.cells[-1])]
         place = (
             f" from {axis} {level_of(cells[0], first.axis)} on (to {ends[1]}, the largest measured)"
             if first.range is Range.FROM
@@ -89,7 +89,7 @@ def _within(metrics: Sequence[Sequence[Series]]) -> Iterator[str]:
 
 def _beyond(metrics: Sequence[Sequence[Series]]) -> Iterator[str]:
     first = metrics[0][0]
-    cells = [each for each in first.cells if each.verdict is Verdict.DIFFERENT]
+    cells = [cell for cell in first.cells if cell.verdict is Verdict.DIFFERENT]
     if not cells:
         return
     amounts: dict[str, list[str]] = {}
@@ -97,19 +97,19 @@ def _beyond(metrics: Sequence[Sequence[Series]]) -> Iterator[str]:
         amounts.setdefault(_amount(_cells(alike, Verdict.DIFFERENT)), []).append(_metric(alike[0].cells[0]))
     whose = joined([f"{amount} {first.contrast.against}'s {joined(names)}" for amount, names in amounts.items()])
     it = joined([f"{amount} it{f' for {joined(names)}' if len(amounts) > 1 else ''}" for amount, names in amounts.items()])
-    rest = [each for each in first.cells if each.verdict is not Verdict.EQUIVALENT]
+    rest = [cell for cell in first.cells if cell.verdict is not Verdict.EQUIVALENT]
     if len(cells) == len(first.cells):
         yield f"{whose}{_at_levels(first, cells)}"
     elif first.range in (Range.FROM, Range.UP_TO) and len(rest) == len(cells):
         yield f"{'below' if first.range is Range.FROM else 'above'} that {it}"
-    elif any(each.verdict is Verdict.EQUIVALENT for each in first.cells):
+    elif any(cell.verdict is Verdict.EQUIVALENT for cell in first.cells):
         yield f"{it}{_at_levels(first, cells)}"
     else:
         yield f"{whose}{_at_levels(first, cells)}"
 
 
 def _undecided(series: Series) -> Iterator[str]:
-    cells = [each for each in series.cells if each.verdict is Verdict.INCONCLUSIVE]
+    cells = [cell for cell in series.cells if cell.verdict is Verdict.INCONCLUSIVE]
     if cells:
         yield f"inconclusive{_at_levels(series, cells)}"
 
@@ -118,7 +118,7 @@ def _at_levels(series: Series, cells: Sequence[Comparison]) -> str:
     """``at every payload measured (500B to 16MiB)``, ``at payload 500B and 1MiB``; empty without an axis."""
     if series.axis is None:
         return ""
-    levels = [level_of(each, series.axis) for each in cells]
+    levels = [level_of(cell, series.axis) for cell in cells]
     if len(cells) == len(series.cells) > 2:
         return f" at every {_short(series.axis)} measured ({levels[0]} to {levels[-1]})"
     return f" at {_short(series.axis)} {joined(levels)}"
@@ -126,16 +126,16 @@ def _at_levels(series: Series, cells: Sequence[Comparison]) -> str:
 
 def _amount(cells: Sequence[Comparison]) -> str:
     """Return such as ``0.61 to 0.73 of`` or ``2.1 times``; on scales without ratios, the effect."""
-    ratios = [each.ratio for each in cells]
-    if any(each is None for each in ratios):
-        return f"different ({joined([effect_text(each) for each in cells])}) from"
+    ratios = [cell.ratio for cell in cells]
+    if any(ratio is None for ratio in ratios):
+        return f"different ({joined([effect_text(cell) for cell in cells])}) from"
     low, high = min(filter(None, ratios), default=0.0), max(filter(None, ratios), default=0.0)
     return f"{numbers(low, high)} {'of' if high < 1 else 'times'}"
 
 
 def numbers(low: float, high: float) -> str:
     """Return such as ``0.61 to 0.73``, or one number if both have the same digits."""
-    ends = list(dict.fromkeys(_ratio(each) for each in (low, high)))
+    ends = list(dict.fromkeys(_ratio(end) for end in (low, high)))
     return " to ".join(ends)
 
 
@@ -145,14 +145,14 @@ def _ratio(value: float) -> str:
     return f"{value:#.2g}".removesuffix(".") if value < 99.5 else f"{value:,.0f}"
 
 
-def _margin(each: Comparison) -> str:
-    if each.effect is None or each.effect.name != "difference":
-        return share(each.margin)
-    return f"{each.effect.margin:g} {each.unit}".rstrip(" 1")
+def _margin(cell: Comparison) -> str:
+    if cell.effect is None or cell.effect.name != "difference":
+        return share(cell.margin)
+    return f"{cell.effect.margin:g} {cell.unit}".rstrip(" 1")
 
 
-def _metric(each: Comparison) -> str:
-    return metric_title(each.metric, each.host, each.direction)
+def _metric(cell: Comparison) -> str:
+    return metric_title(cell.metric, cell.host, cell.direction)
 
 
 def metric_of(rule: Rule) -> str:
@@ -166,14 +166,14 @@ def _short(factor: str) -> str:
 
 def kinds(cells: Sequence[Comparison]) -> tuple[Kind, ...]:
     """Return the cautions of all cells, each once."""
-    return tuple(dict.fromkeys(caution.kind for each in cells for caution in each.cautions))
+    return tuple(dict.fromkeys(caution.kind for cell in cells for caution in cell.cautions))
 
 
 def evidence(rule: Rule) -> str:
     """Return such as ``ratio 0.98 to 1.02 [0.95, 1.05] in 3 cells; 10 runs on each side; p 0.012``."""
-    parts = [_span(each) for each in (rule.within, rule.beyond) if each is not None]
+    parts = [_span(span) for span in (rule.within, rule.beyond) if span is not None]
     effect = rule.comparisons[0].effect if rule.comparisons else None
-    parts[:1] = [f"{effect.name.replace('_', ' ') if effect else 'ratio'} {each}" for each in parts[:1]]
+    parts[:1] = [f"{effect.name.replace('_', ' ') if effect else 'ratio'} {part}" for part in parts[:1]]
     least, most = rule.runs
     of = "on each side" if rule.topic is not Topic.FITS else f"at each of {rule.cells} numbers of pairs"
     parts.append(f"{least if least == most else f'{least} to {most}'} runs {of}")
@@ -188,14 +188,14 @@ def _span(span: Span) -> str:
     return f"{numbers(span.least, span.most)}{bounds} in {span.cells} cell{'s' if span.cells > 1 else ''}"
 
 
-def contradiction_texts(each: Contradiction) -> tuple[str, ...]:
+def contradiction_texts(contradiction: Contradiction) -> tuple[str, ...]:
     """Return the contradiction in a sentence, and its evidence."""
-    metric = _metric(each.equivalent[0].comparison)
+    metric = _metric(contradiction.equivalent[0].comparison)
     return (
-        f"{contrast_text(each.contrast)}: {metric} is equivalent in one of the results and different in another. Something "
-        "that neither study varies differs between them",
-        *(_shown_by(one, "equivalent") for one in each.equivalent),
-        *(_shown_by(one, "different") for one in each.different),
+        f"{contrast_text(contradiction.contrast)}: {metric} is equivalent in one of the results and different in another. "
+        "Something that neither study varies differs between them",
+        *(_shown_by(shown, "equivalent") for shown in contradiction.equivalent),
+        *(_shown_by(shown, "different") for shown in contradiction.different),
     )
 
 
@@ -215,17 +215,17 @@ def contrast_text(contrast: Contrast) -> str:
     return f"{contrast.subject} against {contrast.against}{f', on {contrast.testbed}' if contrast.testbed else ''}"
 
 
-def open_text(each: Open) -> str:
+def open_text(metric: Open) -> str:
     """Return a line about an inconclusive metric and what would decide it."""
-    places = [place for place in each.places if place]
+    places = [place for place in metric.places if place]
     where = f" ({_few_of(places)})" if places else ""
-    now = f"{each.runs} run{'' if each.runs == 1 else 's'} now" + (", too few for a verdict" if each.few else "")
-    if each.replicates is None:
-        return f"{each.metric}{where}: {now}; {each.reason}"
-    first = f"{each.first} runs of each cell would decide the first, " if each.first != each.replicates else ""
-    also = f"; in {each.never} cell{'s' if each.never > 1 else ''} {each.reason}" if each.never else ""
+    now = f"{metric.runs} run{'' if metric.runs == 1 else 's'} now" + (", too few for a verdict" if metric.few else "")
+    if metric.replicates is None:
+        return f"{metric.metric}{where}: {now}; {metric.reason}"
+    first = f"{metric.first} runs of each cell would decide the first, " if metric.first != metric.replicates else ""
+    also = f"; in {metric.never} cell{'s' if metric.never > 1 else ''} {metric.reason}" if metric.never else ""
     what = "all" if first else "runs of each cell would decide"
-    return f"{each.metric}{where}: {now}; about {first}{each.replicates} {what}{also}"
+    return f"{metric.metric}{where}: {now}; about {first}{metric.replicates} {what}{also}"
 
 
 MOST_PLACES = 3
