@@ -26,7 +26,7 @@ _ENDINGS = (("ies", "y"), ("sses", "ss"), ("tches", "tch"), ("shes", "sh"), ("xe
 
 def unit_of_work(work: str) -> str:
     """Return the unit of a kind of work: ``requests`` -> ``request``, ``queries`` -> ``query``."""
-    plural, singular = next(each for each in _ENDINGS if work.endswith(each[0]))
+    plural, singular = next(ending for ending in _ENDINGS if work.endswith(ending[0]))
     return work.removesuffix(plural) + singular
 
 

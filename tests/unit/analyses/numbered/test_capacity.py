@@ -62,8 +62,8 @@ def test_capacity_refuses(shown, results, arguments, message):
         ("1,5\n1,6\n", "nan", "the bound nan is not finite"),
         ("1,5\n1,6\n", "inf", "the bound inf is not finite"),
         ("1,5\n1,6\n", "1e155", "the bound 1e+155 is too large or too small"),
-        ("1,5e160\n1,6e160\n", "4", "values are as large as 6e+160"),
-        ("1,5e-170\n1,6e-170\n", "4", "values are as large as 6e-170"),
+        ("1,5e160\n1,6e160\n", "4", "values are of size 6e+160"),
+        ("1,5e-170\n1,6e-170\n", "4", "values are of size 6e-170"),
     ],
 )
 def test_capacity_of_a_file_that_says_nothing(shown, tmp_path, rows, bound, message):
