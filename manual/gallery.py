@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from manual.markdown import table
 from twinbed import design, registry
@@ -26,7 +27,7 @@ def text() -> str:
 
 def _section(name: str) -> str:
     profile = loading.quick_profile(_source(name))
-    studies = [_quick(name), load(_source(name), name, registry.catalogue())] if profile else [_quick(name)]
+    studies = [_quick(name), load(_source(name), _file(name), registry.catalogue())] if profile else [_quick(name)]
     factors = dict.fromkeys(factor for study in studies for factor in study.factors if factor != "testbed")
     heads = [f"profile `{profile}`", "whole study"] if profile else ["whole study"]
     rows = [
@@ -67,8 +68,13 @@ def _time(study: Study) -> str:
 
 def _quick(name: str) -> Study:
     source = _source(name)
-    return load(source, name, registry.catalogue(), profile=loading.quick_profile(source))
+    return load(source, _file(name), registry.catalogue(), profile=loading.quick_profile(source))
 
 
 def _source(name: str) -> str:
-    return (loading.SHIPPED / f"{name}.yaml").read_text(encoding="utf-8")
+    return Path(_file(name)).read_text(encoding="utf-8")
+
+
+def _file(name: str) -> str:
+    """Return the study's file, in whose folder its own files are."""
+    return str(loading.SHIPPED / f"{name}.yaml")

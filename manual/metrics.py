@@ -36,6 +36,7 @@ DERIVED = (
     ),
 )
 """Metrics that no plugin declares, and what has them."""
+DECLARED = "The study declares its metrics: see [a workload of your own](howto-own-workload.md)."
 IMPORTED = "Files that were made elsewhere ([formats](formats.md)) give the metrics above where they are the same, and these."
 
 
@@ -45,7 +46,10 @@ def text() -> str:
 
 
 def _derived() -> Iterator[str]:
-    rates = "; ".join(f"`{plugin.rate}` of `{plugin.name}`" for plugin in registry.PLUGINS.workloads.values())
+    rates = "; ".join(
+        f"`{plugin.rate}` of `{plugin.name}`" if plugin.rate else f"what `{plugin.name}` marks with `rate: true`"
+        for plugin in registry.PLUGINS.workloads.values()
+    )
     yield "## derived\n"
     for about, metrics in DERIVED:
         yield f"{about.format(rates=rates)}\n\n{_table(metrics)}"
@@ -59,7 +63,8 @@ def _declared() -> Iterator[str]:
         *(("background load", each) for each in plugins.backgrounds.values()),
     )
     for kind, plugin in found:
-        yield f"## {kind} `{plugin.name}`\n\n{plugin.summary}\n\n{_table(plugin.metrics, divided=True)}"
+        own = _table(plugin.metrics, divided=True) if plugin.metrics else f"{DECLARED}\n"
+        yield f"## {kind} `{plugin.name}`\n\n{plugin.summary}\n\n{own}"
 
 
 def _imported() -> Iterator[str]:

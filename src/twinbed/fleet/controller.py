@@ -380,12 +380,11 @@ class _Loop:
 def _rate(folder: Folder, run: Run) -> float | None:
     """Return the speed that a run's workload measured; None without one."""
     workload = registry.PLUGINS.workloads[run.workload.kind]
+    rate = workload.described(run.workload.params).rate
     if folder.status(run.id) != Status.COMPLETE:
         return None
     try:
         values = workload.parse(run.workload.params, folder.runs / run.id / "artifacts").values
     except UNREADABLE:
         return None
-    return next(
-        (value.value for value in values if (value.metric, value.host, value.direction) == (workload.rate, "", "")), None
-    )
+    return next((value.value for value in values if (value.metric, value.host, value.direction) == (rate, "", "")), None)

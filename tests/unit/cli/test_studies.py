@@ -29,7 +29,9 @@ def test_each_asks_a_question_and_has_the_profile_that_is_said(name: str) -> Non
     assert question.endswith("?")
     assert question[0].islower()
     assert "#" not in question
-    assert load(text, name, registry.catalogue(), profile=loading.quick_profile(text)).name.startswith(name)
+    assert load(text, str(STUDIES / f"{name}.yaml"), registry.catalogue(), profile=loading.quick_profile(text)).name.startswith(
+        name
+    )
     assert loading.quick_profile(text) == "quick"
 
 
