@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,8 +20,9 @@ from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.params import WorkloadParams
 from twinbed.contracts.site import Installed, Site
 from twinbed.contracts.workload import Workload, WorkloadPlan
-from twinbed.image import build, find
+from twinbed.image import build, cache, find
 from twinbed.image.failure import ImageFailed
+from twinbed.image.specification import TWINBED
 from twinbed.lab import added, needs
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.image import Added
@@ -203,3 +207,39 @@ def test_packages_are_unpacked_without_their_scripts(tmp_path: Path) -> None:
     assert (image.rootfs / "usr/sbin/nginx").stat().st_ino == (own.rootfs / "usr/sbin/nginx").stat().st_ino
     assert find(added=Added(tuple(reversed(REDIS)))) == image, "their order does not count"
     assert find() == own
+
+
+BUILD = (
+    "from twinbed.image import build; from twinbed.model.image import Added; build(added=Added(('redis-server',)), say=print)"
+)
+
+
+@pytest.mark.parametrize("step", ["lists", "cache/archives/*.deb", "rootfs/usr/bin/redis-server", "no step: two at once"])
+def test_a_killed_build_leaves_nothing_that_counts(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is killed after a step; then two build at once, and both get the one image."""
+    own = build()
+    below = cache.current(f"base-{TWINBED.key}")
+    assert below is not None
+    monkeypatch.setenv("TWINBED_CACHE", str(tmp_path))
+    for name in ("bases", "current"):
+        (tmp_path / name).mkdir()
+    subprocess.run(["cp", "--archive", "--link", below, tmp_path / "bases"], check=True)
+    (tmp_path / "current" / f"base-{TWINBED.key}").symlink_to(f"../bases/{below.name}")
+    start = partial(subprocess.Popen, [sys.executable, "-c", BUILD], stdout=subprocess.PIPE, text=True)
+    if not step.startswith("no"):
+        killed = start()
+        pattern = f"tmp/*/layer/{'' if step.startswith('rootfs') else 'apt/'}{step}"
+        while not list(tmp_path.glob(pattern)) and killed.poll() is None:
+            time.sleep(0.005)
+        killed.kill()
+        killed.communicate()
+        assert find(added=Added(("redis-server",))) is None
+    both = [start(), start()]
+    assert [process.wait() for process in both] == [0, 0]
+    said = [process.stdout.read() for process in both if process.stdout]
+    assert sum("unpacking" in each for each in said) == 1
+    image = find(added=Added(("redis-server",)))
+    assert image is not None
+    assert image.packages.items() > own.packages.items()
+    assert {path.name for path in (tmp_path / "images").iterdir()} == {image.digest}
+    assert list((tmp_path / "tmp").iterdir()) == []

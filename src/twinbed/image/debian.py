@@ -66,6 +66,7 @@ USERS: Mapping[str, tuple[str, int]] = {
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 _LIMIT_S = 900.0
 _PROCESS = ("setpriv", "--pdeathsig", "KILL")
+"""They end with this process, so that the next build can remove what they wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Apt:
 
     def run(self, *words: str) -> str:
         try:
-            return run(["apt-get", *self.options, *words], env=_ENVIRONMENT, limit_s=_LIMIT_S).text
+            return run([*_PROCESS, "apt-get", *self.options, *words], env=_ENVIRONMENT, limit_s=_LIMIT_S).text
         except ProcessFailed as error:
             reasons = [line[3:] for line in error.stderr.decode(errors="replace").splitlines() if line.startswith("E: ")]
             raise ImageFailed(
