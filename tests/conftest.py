@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Collect garbage from now on, but seldom: with the usual thresholds it took a tenth of the CPU time."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(200_000, 20, 50)
     gc.enable()
 
 
