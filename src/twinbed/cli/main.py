@@ -29,7 +29,7 @@ SECTIONS: Mapping[str, Mapping[str, Lazy]] = {
         "init": Lazy("twinbed.cli.init", "command", "Write a first study from a few choices."),
         "studies": Lazy("twinbed.cli.studies", "command", "List the studies that come with twinbed."),
         "describe": Lazy("twinbed.cli.describe", "command", "Explain every setting, metric and factor of a study."),
-        "try": Lazy("twinbed.cli.trying", "command", "Run a study's workload once, and show where each metric was read."),
+        "try": Lazy("twinbed.cli.trying", "command", "Run a workload once, and show where each metric is read."),
         "check": Lazy("twinbed.cli.check", "command", "Test what this machine can do, and name what is missing."),
         "plan": Lazy("twinbed.cli.plan", "command", "Show the runs, the time and the disk of a study."),
         "run": Lazy("twinbed.cli.run", "command", "Run a study, or continue it."),

@@ -542,7 +542,7 @@ class CommandWorkload(Workload[CommandParams]):
     params = CommandParams
     summary = "your own programs, with the metrics that you declare"
     also = ("program", "custom", "own", "script", "exec", "cmd", "shell")
-    files = ("client*", "server*")
+    files = ("client.txt*", "client-*.txt*", "server.txt*", "server-*.txt*")
     raw = "output of the programs"
     metrics: Sequence[Metric] = field(default=(), init=False)
     work: str = field(default="", init=False)

@@ -28,6 +28,7 @@ SETTINGS = {
     "syscalls": [{"system_wide": True}, {"mode": "trace"}],
     "latency": [{}, {"tool": "owamp"}],
     "http": [{}, {"tool": "wrk", "keep_alive": True}],
+    "command": [PLUGINS.workloads["command"].params.typical],
     "stress": [{"cpu": 1, "where": "hosts"}],
     "traffic": [{"http": 1, "tcp": 1, "udp": 10**6}],
 }
