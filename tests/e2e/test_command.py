@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -101,6 +103,11 @@ def test_a_client_and_a_server_of_the_users_own_on_containers(tmp_path: Path, le
     assert of_run["took", ""] == took and of_run["echoes_per_second", ""] == rate
     times = sorted(float(line) for line in (artifacts / "client" / "times.txt").read_text().split())
     assert len(times) == 50 and of_run["echo_time", ""] == pytest.approx((times[24] + times[25]) / 2 * 1e-6)
+    assert {file.name for file in (tmp_path / "results" / "own").glob("*/*")} == {"client.pl", "server.pl"}
+    assert twinbed("archive", tmp_path / "results", "-o", tmp_path / "echo.zip").returncode == 0
+    with zipfile.ZipFile(tmp_path / "echo.zip") as packed:
+        (name,) = (each for each in packed.namelist() if each.endswith("/client.pl"))
+        assert packed.read(name).decode() == CLIENT and name.split("/")[1] == hashlib.sha256(CLIENT.encode()).hexdigest()[:16]
     assert (artifacts / "client" / "client.txt.err").read_text().startswith("from 10.")
 
 

@@ -123,6 +123,10 @@ class WorkloadParams(PluginParams):
         """Return why it may run only on hosts of a lab; empty if it may run on all."""
         return ""
 
+    def own_files(self) -> Mapping[str, bytes]:
+        """Return the contents of the user's own files by their names in the study, which results keep."""
+        return {}
+
     def formats(self) -> Sequence[tuple[tuple[str, ...], str, str | None]]:
         """Return the formats of files that it reads: the setting's path, the format, and the metric if it reads only one."""
         return ()

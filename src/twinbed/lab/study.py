@@ -146,6 +146,8 @@ def carry_out(
 def write_study(folder: Folder, study: Study, runs: Sequence[Run]) -> None:
     """Write study.json, with the planned runs."""
     planned = [_planned(run) for run in runs]
+    for params in {id(run.workload.params): run.workload.params for run in runs}.values():
+        folder.keep_own(params.own_files())
     decided_after = _decided_after(folder, study)
     after = {"exclude_decided_after": decided_after} if decided_after else {}
     folder.write("study.json", json.dumps({**study.to_json(), **after, "runs": planned}, indent=1) + "\n")

@@ -192,7 +192,8 @@ class Reading(BaseModel):
             if not first:
                 raise ValueError(f"no line has {self.after!r}; {_end(lines, self.after)}")
         if self.regex is not None:
-            return _in_lines(lines[first:], self.regex, first)
+            found = _in_lines(lines[first:], self.regex, first)
+            return found if self.take != COUNT or any(_counts(lines[first:], self.regex)) else iter(())
         if self.csv is not None:
             return _in_csv(lines[first:], self.csv, first)
         return (Spot(line, at, 1) for at, line in enumerate(lines, start=1) if line.strip())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import itertools
 import json
 import os
@@ -38,6 +39,7 @@ HOLDS = (
     "links/*.json",
     *(f"runs/*/{name}" for name in ("run.json", "passport.json", "applied.json", "kept.json", "rows.zip", "artifacts/*/*")),
     "contents/*",
+    "own/*/*",
     "tables/.lock",
     "tables/conclusion.json",
     "tables/*/part-*.parquet",
@@ -261,6 +263,15 @@ class Folder:
         """Write a file at once or not at all."""
         with failed_writes_are_clear(self.path):
             self.tree.write(name, content)
+
+    def keep_own(self, files: Mapping[str, bytes]) -> None:
+        """Keep the user's own files that runs copy to hosts, below the beginning of their SHA-256: versions stay apart."""
+        with failed_writes_are_clear(self.path):
+            for name, content in files.items():
+                place = f"own/{hashlib.sha256(content).hexdigest()[:16]}"
+                if self.tree.kind(f"{place}/{Path(name).name}") is None:
+                    self.tree.make(place)
+                    self.tree.write(f"{place}/{Path(name).name}", content)
 
     def log(self, event: Mapping[str, object]) -> None:
         line = json.dumps({"time_s": round(time.time(), 3), **event}) + "\n"

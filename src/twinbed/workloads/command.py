@@ -399,6 +399,9 @@ class CommandParams(WorkloadParams):
         stays = [each.to for each in self.files.values() if not each.to.startswith(_PRIVATE)]
         return f"{stays[0]} would stay on them; files below {' or '.join(_PRIVATE)} do not" if stays else ""
 
+    def own_files(self) -> Mapping[str, bytes]:
+        return {name: self._contents[file.to] for name, file in self.files.items() if file.to in self._contents}
+
     def formats(self) -> Sequence[tuple[tuple[str, ...], str, str | None]]:
         return [(("metrics", name), each.format, each.metric) for name, each in self.metrics.items() if each.format]
 

@@ -34,6 +34,8 @@ def _members(results: Tree, raw: bool) -> Iterator[str]:
     for name in STUDY:
         if results.kind(name) is not None:
             yield name
+    for own in results.entries("own"):
+        yield from (f"own/{own}/{name}" for name in results.entries(f"own/{own}"))
     for name in results.entries("links"):
         if name.endswith(".json"):
             yield f"links/{name}"
