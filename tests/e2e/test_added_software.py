@@ -168,7 +168,8 @@ def test_a_container_image_runs_on_every_testbed(testbed: str, form: str, tmp_pa
     ]
 
 
-def test_an_unknown_package_is_refused_before_anything_starts() -> None:
+def test_an_unknown_package_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "QUICK_S", 600.0)
     run = run_of("container", packages=("redis-servr", "nmap"), server=("true",), port=1, client=("true",))
     reason = "Debian has no package redis-servr: did you mean 'redis-server'"
     (check,) = added.checks([run], OWN)
