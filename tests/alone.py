@@ -44,7 +44,8 @@ def enter(*argv: str) -> None:
     large.mkdir(mode=0o700)
     in_memory.mkdir()
     subprocess.run(["mount", "--bind", str(large), str(scratch.root(large=True))], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", str(in_memory)], check=True)
+    # By default half of the memory, and twinbed refuses a study that may need more than is free. Tests write much less.
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700,size=1t", "tmpfs", str(in_memory)], check=True)
     os.environ[IN_MEMORY] = str(in_memory)
     groups = [_own_group(root) for root in cgroups.roots()]
     # The first process of a PID namespace takes on all orphans.
