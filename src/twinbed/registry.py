@@ -82,7 +82,7 @@ class Formats(dict[str, Format]):
 def formats() -> Mapping[str, Format]:
     """Return every format by its name. They are imported on demand: few results are from other tools."""
     modules = [importlib.import_module(f"twinbed.imports.formats.{name}") for name in FORMATS]
-    return Formats((each.name, each) for module in modules for each in module.FORMATS)
+    return Formats((format_.name, format_) for module in modules for format_ in module.FORMATS)
 
 
 def read_as(name: str, path: Path, label: str) -> Measurement:
@@ -90,7 +90,7 @@ def read_as(name: str, path: Path, label: str) -> Measurement:
     measurements = read_file(formats()[name], File(path, label), {})
     if len(measurements) != 1:
         raise FormatError(f"holds {len(measurements)} measurements in the format {name}, and one is read")
-    if wrong := [each for each in measurements[0].diagnostics if not each.harmless]:
+    if wrong := [note for note in measurements[0].diagnostics if not note.harmless]:
         raise FormatError(str(wrong[0].text), wrong[0].line)
     host = label.partition("/")[0]
     return replace(measurements[0], tables={key: of_host(table, host) for key, table in measurements[0].tables.items()})
@@ -155,7 +155,7 @@ def catalogue() -> Catalogue:
         summaries={name: plugin.summary for name, plugin in everything.items()},
         also={name: plugin.also for name, plugin in everything.items()},
         metrics=metrics,
-        formats=lambda: {each.name: [metric.name for metric in each.metrics] for each in formats().values()},
+        formats=lambda: {format_.name: [metric.name for metric in format_.metrics] for format_ in formats().values()},
         printed=table_names(),
     )
 
@@ -163,11 +163,11 @@ def catalogue() -> Catalogue:
 def metrics(workload: Choice[WorkloadParams], others: Sequence[str]) -> Mapping[str, str]:
     """Return the metrics of runs with these plugins, also per unit of work, and their units."""
     plugin = PLUGINS.workloads[workload.kind]
-    about = plugin.described(workload.params)
-    work = about.work
+    described = plugin.described(workload.params)
+    work = described.work
     others_metrics = (PLUGINS.accompanying[name].metrics for name in others)
-    of_each = (plugin.metrics, about.metrics, *others_metrics, runs.USAGE_METRICS, (runs.OVERLAP,))
-    units = {name: each.unit for metrics in of_each for name, each in declared(metrics, work).items()}
+    of_each = (plugin.metrics, described.metrics, *others_metrics, runs.USAGE_METRICS, (runs.OVERLAP,))
+    units = {name: metric.unit for metrics in of_each for name, metric in declared(metrics, work).items()}
     return {
         **units,
         FAIRNESS.name: FAIRNESS.unit,
@@ -193,9 +193,9 @@ def every_metric() -> Mapping[str, tuple[Metric, tuple[str, ...]]]:
                 add(declared(plugin.metrics, work), f"{kind} {plugin.name}")
     for work in works:
         add(declared(runs.USAGE_METRICS, work), "every run")
-    add({each.name: each for each in (FAIRNESS, runs.OVERLAP)}, "runs of two or more pairs")
-    add({each.name: each for each in (*runs.METRICS, *runs.COMPLETENESS_METRICS)}, "instrument packets")
-    add({each.name: each for each in monitor_metrics.EXTRA_METRICS}, "instrument monitor")
-    for each in formats().values():
-        add({metric.name: metric for metric in each.metrics}, f"files in the format {each.name}")
+    add({metric.name: metric for metric in (FAIRNESS, runs.OVERLAP)}, "runs of two or more pairs")
+    add({metric.name: metric for metric in (*runs.METRICS, *runs.COMPLETENESS_METRICS)}, "instrument packets")
+    add({metric.name: metric for metric in monitor_metrics.EXTRA_METRICS}, "instrument monitor")
+    for format_ in formats().values():
+        add({metric.name: metric for metric in format_.metrics}, f"files in the format {format_.name}")
     return measured

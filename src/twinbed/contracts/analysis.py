@@ -130,7 +130,7 @@ class Analysis(ABC, Generic[ParamsT, ResultT]):
     def tables(self, result: ResultT) -> Mapping[str, Sequence[Row]]:
         """Return rows by title, with the same columns in a table, for CSV, JSON and Python. Base units, None for missing."""
         tables = self.section(result).tables()
-        return {each.key: each.rows() for each in tables if each.is_for_programs}
+        return {table.key: table.rows() for table in tables if table.is_for_programs}
 
     def facts(self, result: ResultT) -> Mapping[str, Json]:
         """Return the fields of a result's JSON in addition to its tables."""

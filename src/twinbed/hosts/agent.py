@@ -333,8 +333,8 @@ class AgentHost:
     def monotonic_ahead_s(self) -> float:
         """Return how far the host's monotonic clock is ahead of this machine's, to within half the time of a ping."""
         before = time.monotonic()
-        there = self.ping()["monotonic_s"]
-        return there - (before + time.monotonic()) / 2
+        of_host_s = self.ping()["monotonic_s"]
+        return of_host_s - (before + time.monotonic()) / 2
 
     def collect(self, to: Path, *, limit_s: float = 120.0) -> None:
         """Copy all artifacts to ``to``, at most half of the free space there. A shared folder needs no copy. Raises

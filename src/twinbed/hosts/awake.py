@@ -63,15 +63,15 @@ class Awake:
     def cpus(self) -> tuple[int, ...]:
         """Read back the CPUs that are kept awake: each has such a thread, pinned to it alone, idle in class, and running."""
         pid = self.program.started()
-        found: list[int] = []
+        numbers: list[int] = []
         for entry in self.machine.listdir(f"/proc/{pid}/task"):
             task = f"/proc/{pid}/task/{entry.name}"
             if self.machine.read(f"{task}/comm").decode(errors="replace").strip() != _SPINNER:
                 continue
             pinned = cpus_allowed(self.machine.read(f"{task}/status").decode(errors="replace"))
             if len(pinned) == 1 and runs_when_idle(self.machine.read(f"{task}/stat").decode(errors="replace")):
-                found += pinned
-        return tuple(sorted(found))
+                numbers += pinned
+        return tuple(sorted(numbers))
 
     def trouble(self) -> str | None:
         """Return why the CPUs are no longer kept awake; None while they are."""

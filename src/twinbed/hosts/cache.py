@@ -40,11 +40,11 @@ def folder(*names: str, mode: int = 0o755) -> Path:
 
 def places() -> list[Path]:
     """Return the caches to search for finished images: the user's, then root's."""
-    found = [cache_root()]
-    if OF_ROOT not in found and os.geteuid() != 0:
+    caches = [cache_root()]
+    if OF_ROOT not in caches and os.geteuid() != 0:
         with contextlib.suppress(HostError):  # a root cache that is closed has no image for users
-            found.append(owned.owned(OF_ROOT))
-    return found
+            caches.append(owned.owned(OF_ROOT))
+    return caches
 
 
 def build_command(added: Added = NOTHING) -> str:

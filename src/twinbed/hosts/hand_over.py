@@ -97,12 +97,14 @@ class _Place:
                 self.seen.add(status.st_ino)
             return
         with _descriptor(folder, name, _OPEN_FOLDER) as inner:
-            for each in self._names(inner):
-                self._take(inner, each, f"{path}/{each if is_plain(each) else ascii(each[:80])}", level + 1)
+            for name_inside in self._names(inner):
+                self._take(
+                    inner, name_inside, f"{path}/{name_inside if is_plain(name_inside) else ascii(name_inside[:80])}", level + 1
+                )
 
     def _names(self, folder: int) -> list[str]:
-        with os.scandir(folder) as found:
-            names = sorted(entry.name for entry in islice(found, None if self.trusted else MOST_FILES + 1 - self.entries))
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in islice(entries, None if self.trusted else MOST_FILES + 1 - self.entries))
         self.entries += len(names)
         if self.entries > MOST_FILES and not self.trusted:
             raise _Beyond(f"more than {MOST_FILES:,} files and folders")

@@ -111,7 +111,7 @@ def open_leases(wanted: Sequence[Wanted], probe: Path) -> Iterator[list[Lease]]:
     """Lease hosts side by side while the block runs. Afterwards each has carried out its ``undo``."""
     openings: list[Future[Lease]] = []
     try:
-        process.side_by_side(lambda each: _open(each, probe), wanted, openings)
+        process.side_by_side(lambda host: _open(host, probe), wanted, openings)
         leases = [opening.result() for opening in openings]
         yield leases
     except BaseException:

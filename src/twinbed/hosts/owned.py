@@ -26,13 +26,13 @@ def owned(path: Path, advice: str = "") -> Path:
     rest = list(reversed(path.absolute().parts[1:]))
     while True:
         try:
-            found = here.lstat()
+            status = here.lstat()
         except FileNotFoundError:
             return here.joinpath(*reversed(rest))
         except OSError as error:
             raise HostError(f"{here}: {error.strerror}", exit_code=3, advice=advice) from None
-        _refuse(here, found, advice, sticky=bool(rest))
-        if stat.S_ISLNK(found.st_mode):
+        _refuse(here, status, advice, sticky=bool(rest))
+        if stat.S_ISLNK(status.st_mode):
             links += 1
             if links > _MOST_LINKS:
                 raise HostError(f"{path}: too many links", exit_code=3, advice=advice)
@@ -50,7 +50,7 @@ def folder(path: Path, mode: int = 0o755, advice: str = "") -> Path:
 
     Raises HostError if others can change it, or if it is a link or no folder, and OSError if it cannot be made."""
     path = owned(path.parent, advice) / path.name
-    for missing in reversed([each for each in (path, *path.parents) if not os.path.lexists(each)]):
+    for missing in reversed([ancestor for ancestor in (path, *path.parents) if not os.path.lexists(ancestor)]):
         missing.mkdir(mode=mode if missing == path else 0o755, exist_ok=True)
     if not stat.S_ISDIR(path.lstat().st_mode):
         what = f"{path} must be a folder, not a link or a file"
@@ -61,10 +61,10 @@ def folder(path: Path, mode: int = 0o755, advice: str = "") -> Path:
 def is_own(path: Path, kind: int) -> bool:
     """Return whether there is a file of this kind (such as ``stat.S_IFDIR``) that only root and the user may change."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    return stat.S_IFMT(found.st_mode) == kind and found.st_uid in (0, os.geteuid()) and not found.st_mode & _OTHERS_WRITE
+    return stat.S_IFMT(status.st_mode) == kind and status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_WRITE
 
 
 def lock_file(path: Path) -> int:
@@ -72,11 +72,11 @@ def lock_file(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
-def _refuse(path: Path, found: os.stat_result, advice: str, *, sticky: bool) -> None:
-    if found.st_uid not in (0, os.geteuid()):
-        whose = f"{path} belongs to user {found.st_uid}, who can change it, not to user {os.geteuid()}"
+def _refuse(path: Path, status: os.stat_result, advice: str, *, sticky: bool) -> None:
+    if status.st_uid not in (0, os.geteuid()):
+        whose = f"{path} belongs to user {status.st_uid}, who can change it, not to user {os.geteuid()}"
         raise HostError(whose, exit_code=3, advice=advice)
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return  # A link's own mode gives nobody a right to write.
-    if found.st_mode & _OTHERS_WRITE and not (sticky and found.st_mode & stat.S_ISVTX):
+    if status.st_mode & _OTHERS_WRITE and not (sticky and status.st_mode & stat.S_ISVTX):
         raise HostError(f"other users can write to {path}", exit_code=3, advice=advice or f"chmod go-w {path}")

@@ -43,8 +43,8 @@ class Need:
     @property
     def hidden_in(self) -> str | None:
         """Return the usual folder that has the program if PATH lacks this folder; else None."""
-        found = None if self.path or self.shows.startswith("/") else shutil.which(self.shows, path=_USUAL_FOLDERS)
-        return str(Path(found).parent) if found else None
+        program = None if self.path or self.shows.startswith("/") else shutil.which(self.shows, path=_USUAL_FOLDERS)
+        return str(Path(program).parent) if program else None
 
 
 @dataclass(frozen=True, slots=True)

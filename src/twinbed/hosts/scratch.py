@@ -34,15 +34,15 @@ def root(*, large: bool = False) -> Path:
     path = _path(large=large)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
     except OSError as error:
         raise HostError(f"{path}: {error.strerror}") from None
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise HostError(
             f"{path} must be a folder that belongs to user {os.geteuid()}: its owner can change the programs in it",
             advice=f"rm -r {path}",
         )
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(status.st_mode) != 0o700:
         path.chmod(0o700)
     return path
 

@@ -61,10 +61,10 @@ def _checked(file: Path) -> bytes:
     for number, line in enumerate(content.decode(errors="replace").split("\n"), start=1):
         if not line.strip(" \t\r\f") or line.lstrip(" \t").startswith("#"):
             continue
-        found = _LINE.fullmatch(line.rstrip("\r\f"))
-        if found is None or found[1].lower() not in _KEYWORDS.split():
+        match = _LINE.fullmatch(line.rstrip("\r\f"))
+        if match is None or match[1].lower() not in _KEYWORDS.split():
             raise HostError(
-                f"{file}, line {number}: {found[1] if found else 'this line'} may start a program or read another file, and is"
+                f"{file}, line {number}: {match[1] if match else 'this line'} may start a program or read another file, and is"
                 " refused in a study's file: put it into your own ~/.ssh/config"
             )
     return content

@@ -282,8 +282,8 @@ def _keep(item: Started) -> None:
     """Write standard output and, if there is any, error output as artifacts."""
     if item.program.stdout or item.command.stdout:
         _write(item.output, bytes(item.program.stdout))
-    if said := _bad_end(item) + bytes(item.program.stderr):
-        _write(item.output.with_name(f"{item.output.name}.err"), said)
+    if errors := _bad_end(item) + bytes(item.program.stderr):
+        _write(item.output.with_name(f"{item.output.name}.err"), errors)
 
 
 def _bad_end(item: Started) -> bytes:

@@ -24,7 +24,7 @@ _ANY = "10.77.0.2"
 
 def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
     """Try to get what is added, unless the image with it is there; nothing is downloaded."""
-    found = [
+    refused = [
         Check(
             f"image of the workload on {run.testbed_name}",
             False,
@@ -34,7 +34,7 @@ def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
         for run in runs
         if run.workload.params.added().image and not _from_image(run, plugins)
     ]
-    return list(dict.fromkeys([*found, *(_check(spec, added) for spec, added in _wanted(runs, plugins))]))
+    return list(dict.fromkeys([*refused, *(_check(spec, added) for spec, added in _wanted(runs, plugins))]))
 
 
 def _from_image(run: Run, plugins: Plugins) -> bool:

@@ -139,7 +139,7 @@ def _on_hosts(
     drivers: Sequence[AnyDriver], plugins: Plugins, workloads: Sequence[AnyWorkload], installed: Installed
 ) -> list[Check]:
     """Try a driver without boot, and on its client and server the instruments, workloads and background loads."""
-    driver = next((each for each in drivers if each.name == _WITHOUT_A_BOOT), None)
+    driver = next((driver_known for driver_known in drivers if driver_known.name == _WITHOUT_A_BOOT), None)
     if driver is None or any(not check.works for check in driver.check(driver.params())):
         return []
     with scratch.folder() as folder:

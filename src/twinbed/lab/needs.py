@@ -59,7 +59,7 @@ def _stages(runs: Sequence[Run], plugins: Plugins, builds: bool) -> Mapping[str,
     """Return the trials, in the order of the answer; each runs when it is called. Foreign programs come last."""
     drivers = {run.testbed.kind: plugins.drivers[run.testbed.kind] for run in runs}
     instruments = {choice.kind for run in runs for choice in run.instruments.values()}
-    accompanying = list(dict.fromkeys((each.kind, each.params) for run in runs for each in run.accompanying()))
+    accompanying = list(dict.fromkeys((choice.kind, choice.params) for run in runs for choice in run.accompanying()))
     loads = [(drivers[run.testbed.kind], choice.params) for run in runs for choice in run.backgrounds.values()]
     beds = [(run.topology, drivers[run.testbed.kind], run.testbed.params) for run in runs]
     return {

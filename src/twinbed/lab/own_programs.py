@@ -97,4 +97,4 @@ def started_by(argv: Sequence[str]) -> Iterable[str]:
     if program != PROBE and not program.startswith("{bin}/"):
         yield program
     if program == _WRAPPER:
-        yield from started_by([each for each in rest if not each.startswith("-")][:1])
+        yield from started_by([argument for argument in rest if not argument.startswith("-")][:1])

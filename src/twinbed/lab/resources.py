@@ -67,19 +67,19 @@ def need(run: Run, pairs: int, plugins: Plugins) -> Need:
     for command in _commands(run, topology, plan, kinds, plugins):
         of_host.get(command.host, on_machines).append(command)
     agents = len(plan.machines) - 1
-    host_bytes, tasks, hosts = 0, OWN_TASKS + agents * PROGRAM_TASKS + sum(each.tasks for each in on_machines), 0
+    host_bytes, tasks, hosts = 0, OWN_TASKS + agents * PROGRAM_TASKS + sum(program.tasks for program in on_machines), 0
     for host, kind in kinds.items():
         if (own := kind.host_need()) is None:
             continue
         # A guest's programs are within its memory and its processes, whatever they take.
         programs = [] if kind.own_kernel else of_host[host]
-        used = own.memory_bytes + sum(each.memory_bytes for each in programs)
+        used = own.memory_bytes + sum(program.memory_bytes for program in programs)
         host_bytes += used if own.limit_bytes is None else min(used, own.limit_bytes)
-        tasks += own.tasks + sum(each.tasks for each in programs)
+        tasks += own.tasks + sum(program.tasks for program in programs)
         hosts += 1
     return Need(
         host_bytes,
-        machine_bytes=OWN_BYTES + agents * PROGRAM_BYTES + sum(each.memory_bytes for each in on_machines),
+        machine_bytes=OWN_BYTES + agents * PROGRAM_BYTES + sum(program.memory_bytes for program in on_machines),
         tasks=tasks,
         descriptors=AGENT_DESCRIPTORS + DESCRIPTORS_OF_A_PROGRAM * (hosts + agents + len(on_machines)),
     )
@@ -116,8 +116,8 @@ def _of_cells(runs: Iterable[Run]) -> Iterable[Run]:
 
 def _most_pairs(run: Run, plugins: Plugins, what: str, needed: int, limit: int) -> int:
     """Return the most pairs, fewer than the run's, that the machine can carry; 0 where it cannot carry one."""
-    one = need(run, 1, plugins).amount(what)
-    return 0 if one > limit else 1 + (limit - one) * (run.topology.pairs - 1) // (needed - one)
+    of_one_pair = need(run, 1, plugins).amount(what)
+    return 0 if of_one_pair > limit else 1 + (limit - of_one_pair) * (run.topology.pairs - 1) // (needed - of_one_pair)
 
 
 def _kinds(run: Run, topology: Topology) -> dict[str, DriverParams]:
@@ -169,7 +169,7 @@ def _names(cells: Sequence[str]) -> str:
 
 def _text(run: Run, what: str, needed: Need, limit: Limit) -> str:
     of_hosts = (kind.host_need() for kind in _kinds(run, run.topology).values())
-    counts = Counter(each.made_of for each in of_hosts if each is not None)
+    counts = Counter(host.made_of for host in of_hosts if host is not None)
     hosts = " and ".join(f"{count} hosts, each {made_of}" for made_of, count in counts.items())
     if what == MEMORY:
         return (

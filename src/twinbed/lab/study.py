@@ -247,8 +247,8 @@ def _passport(outcome: Outcome, image: Image | None) -> dict[str, Facts]:
 
 
 def _artifacts(folder: Path) -> list[Artifact]:
-    files = sorted(Tree(folder).files("artifacts"), key=lambda each: each[0].split("/"))
-    return [{"path": f"artifacts/{name}", "bytes": about.st_size} for name, about in files]
+    files = sorted(Tree(folder).files("artifacts"), key=lambda file: file[0].split("/"))
+    return [{"path": f"artifacts/{name}", "bytes": status.st_size} for name, status in files]
 
 
 def _planned(run: Run) -> PlannedDocument:

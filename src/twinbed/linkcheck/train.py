@@ -186,16 +186,16 @@ def train_figures(ends: Ends, topology: Topology, bed: Bed, stage: Stage) -> lis
     stage.stop(server)
     with understood(bed.hosts[ends.client]):
         train = read_train(report, interval_s)
-    there, back = f"{ends.client} to {ends.server}", f"{ends.server} to {ends.client}"
+    forth, back = f"{ends.client} to {ends.server}", f"{ends.server} to {ends.client}"
     figures = []
     if link.delay is not None:
         figures.append(judge_delay(f"{ends.client} and {ends.server}", train, link))
     if link.jitter is not None:
         shortest_s = min(train.round_trips_s, default=None)
-        for path, delays_s in ((there, train.there_s), (back, train.back_s)):
+        for path, delays_s in ((forth, train.there_s), (back, train.back_s)):
             figures.append(judge_jitter(path, delays_s, link, shortest_s))
     if link.loss is not None:
-        for path, counts, first, last in zip((there, back), (train.there, train.back), before, after, strict=True):
+        for path, counts, first, last in zip((forth, back), (train.there, train.back), before, after, strict=True):
             dropped = None if first is None or last is None else (last[0] - first[0], sum(last) - sum(first))
             figures.append(judge_loss(path, counts, dropped, link))
     return figures

@@ -65,7 +65,7 @@ def located(source: str, folder: Path) -> str:
     """Return a source with its whole path; paths start at ``folder``, the study's.
 
     Raises Unreadable for a folder that is not below it: a study names no other folder of this machine."""
-    prefix = next((each for each in (OCI, DOCKER) if source.startswith(each)), "")
+    prefix = next((prefix for prefix in (OCI, DOCKER) if source.startswith(prefix)), "")
     path = folder / source.removeprefix(prefix)
     if prefix:
         return f"{prefix}{path}"
@@ -92,7 +92,7 @@ def _state(source: str) -> object:
         every = [path.stat(), *((status for _, status in walk(path)) if path.is_dir() else ())]
     except OSError:
         return None  # opening it reports the reason
-    return tuple((each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in every)
+    return tuple((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns) for status in every)
 
 
 @contextlib.contextmanager
@@ -165,10 +165,10 @@ class _Archive:
         return name in self._places
 
     def part(self, name: str) -> BinaryIO:
-        found = self._places.get(name) or self._places.get(self._links.get(name, ""))
-        if found is None:
+        place = self._places.get(name) or self._places.get(self._links.get(name, ""))
+        if place is None:
             raise Unreadable(f"{self.path} has no file {name}")
-        return cast(BinaryIO, io.BufferedReader(_Part(self._file.fileno(), *found), _CHUNK_BYTES))
+        return cast(BinaryIO, io.BufferedReader(_Part(self._file.fileno(), *place), _CHUNK_BYTES))
 
     def content(self, name: str, of: str | None = None) -> tuple[bytes, str]:
         """Return a small file, and its digest, which must be ``of``."""
@@ -176,10 +176,10 @@ class _Archive:
         if len(content) > _MOST_DOCUMENT_BYTES:
             raise Unreadable(f"{name} is longer than {_MOST_DOCUMENT_BYTES:,} bytes")
         algorithm = of.partition(":")[0] if of else "sha256"
-        found = f"{algorithm}:{hashlib.new(algorithm, content).hexdigest()}"
-        if of is not None and found != of:
-            raise Unreadable(f"{name} has the digest {found}: it should be {of}")
-        return content, found
+        actual = f"{algorithm}:{hashlib.new(algorithm, content).hexdigest()}"
+        if of is not None and actual != of:
+            raise Unreadable(f"{name} has the digest {actual}: it should be {of}")
+        return content, actual
 
 
 class _Part(io.RawIOBase):
@@ -220,11 +220,11 @@ def _oci(archive: _Archive) -> ContainerImage:
         if text(_document(archive, "oci-layout")["imageLayoutVersion"]) != "1.0.0":
             raise Unreadable(f"{archive.path}: the layout's version must be 1.0.0")
         chosen = _chosen(archive, _document(archive, "index.json"), 0)
-        manifest, found = _blob(archive, chosen)
+        manifest, actual = _blob(archive, chosen)
         variables = _usable(_blob(archive, document(manifest["config"]))[0])
-        layers = [_digest_of(each) for each in documents(manifest["layers"])]
-        opening = [partial(_layer, archive, _path(each), each, packed=True) for each in layers]
-        return ContainerImage(found, opening, variables)
+        layers = [_digest_of(layer) for layer in documents(manifest["layers"])]
+        opening = [partial(_layer, archive, _path(layer), layer, packed=True) for layer in layers]
+        return ContainerImage(actual, opening, variables)
 
 
 def _docker(archive: _Archive) -> ContainerImage:
@@ -233,16 +233,16 @@ def _docker(archive: _Archive) -> ContainerImage:
         if len(images) != 1:
             raise Unreadable(f"{archive.path} has {len(images)} images: save one alone")
         name = text(images[0]["Config"])
-        content, found = archive.content(name)
-        if found.removeprefix("sha256:") not in name:
-            raise Unreadable(f"{name} has the digest {found}: its name says otherwise")
+        content, actual = archive.content(name)
+        if actual.removeprefix("sha256:") not in name:
+            raise Unreadable(f"{name} has the digest {actual}: its name says otherwise")
         config = document(loads(content))
         variables = _usable(config)
-        files = [text(each) for each in cast("Sequence[str]", images[0]["Layers"])]
-        digests = [text(each) for each in cast("Sequence[str]", document(config["rootfs"])["diff_ids"])]
+        files = [text(file) for file in cast("Sequence[str]", images[0]["Layers"])]
+        digests = [text(layer_digest) for layer_digest in cast("Sequence[str]", document(config["rootfs"])["diff_ids"])]
         layers = zip(files, digests, strict=True)
-        opening = [partial(_layer, archive, file, _right(each), packed=False) for file, each in layers]
-        return ContainerImage(found, opening, variables)
+        opening = [partial(_layer, archive, file, _right(layer_digest), packed=False) for file, layer_digest in layers]
+        return ContainerImage(actual, opening, variables)
 
 
 @contextlib.contextmanager
@@ -258,10 +258,10 @@ def _named(path: str, problem: str) -> Iterator[None]:
 def _chosen(archive: _Archive, index: Document, depth: int) -> Document:
     """Return the descriptor of the only manifest for this platform."""
     every = documents(index["manifests"])
-    fitting = [each for each in every if _platform(each) in ("", _PLATFORM)]
+    fitting = [manifest for manifest in every if _platform(manifest) in ("", _PLATFORM)]
     if len(fitting) != 1:
-        there = ", ".join(sorted({_platform(each) or "unnamed" for each in every}))
-        raise Unreadable(f"{archive.path} has {len(fitting)} images for {_PLATFORM} ({there}): it must have one")
+        platforms = ", ".join(sorted({_platform(manifest) or "unnamed" for manifest in every}))
+        raise Unreadable(f"{archive.path} has {len(fitting)} images for {_PLATFORM} ({platforms}): it must have one")
     if fitting[0].get("mediaType") not in _INDEXES:
         return fitting[0]
     if depth == _DEEPEST_INDEX:
@@ -276,8 +276,8 @@ def _platform(descriptor: Document) -> str:
 
 def _blob(archive: _Archive, descriptor: Document) -> tuple[Document, str]:
     of = _digest_of(descriptor)
-    content, found = archive.content(_path(of), of)
-    return document(loads(content)), found
+    content, actual = archive.content(_path(of), of)
+    return document(loads(content)), actual
 
 
 def _document(archive: _Archive, name: str) -> Document:
@@ -304,7 +304,7 @@ def _usable(config: Document) -> Mapping[str, str]:
     if platform != _PLATFORM:
         raise Unreadable(f"the image is for {platform}: it must be for {_PLATFORM}")
     inner = document(config.get("config") or {})
-    lines = [text(each) for each in cast("Sequence[str]", inner.get("Env") or [])]
+    lines = [text(line) for line in cast("Sequence[str]", inner.get("Env") or [])]
     if wrong := [line for line in lines if not _VARIABLE.fullmatch(line)]:
         raise Unreadable(f"{wrong[0][:100]!r} is no variable of an environment")
     if sum(map(len, lines)) > _MOST_VARIABLES_BYTES:
@@ -329,9 +329,9 @@ def _layer(archive: _Archive, name: str, of: str, scratch: Path, *, packed: bool
                 pass
         except (zlib.error, EOFError, OSError) as error:
             raise Unreadable(f"the layer {name} cannot be unpacked: {error}") from None
-        found = f"{algorithm}:{(inner if packed else outer).hash.hexdigest()}"
-        if found != of:
-            raise Unreadable(f"the layer {name} has the digest {found}: it should be {of}")
+        actual = f"{algorithm}:{(inner if packed else outer).hash.hexdigest()}"
+        if actual != of:
+            raise Unreadable(f"the layer {name} has the digest {actual}: it should be {of}")
         file.flush()
         yield cast(BinaryIO, file)
 

@@ -123,15 +123,18 @@ def _sum(summaries: Sequence[FlowsSummary]) -> FlowsSummary:
     """Sum up all shares: each counts packets of its own, and has the same facts of the captures."""
     total = summaries[0].copy()
     for key in ("rows", "packets", "bytes", "captured_bytes"):
-        total[key] = sum(one[key] for one in summaries)
+        total[key] = sum(summary[key] for summary in summaries)
     for reasons in ("protocols", "not_ip", "skipped", "notes"):
         counts = Counter[str]()
-        for one in summaries:
-            counts.update(one[reasons])
+        for part in summaries:
+            counts.update(part[reasons])
         total[reasons] = dict(sorted(counts.items()))
-    timed = [one for one in summaries if one["first_ns"] is not None]
+    timed = [summary for summary in summaries if summary["first_ns"] is not None]
     if timed:
-        first, last = min(timed, key=lambda one: one["first_ns"] or 0), max(timed, key=lambda one: one["last_ns"] or 0)
+        first, last = (
+            min(timed, key=lambda summary: summary["first_ns"] or 0),
+            max(timed, key=lambda summary: summary["last_ns"] or 0),
+        )
         total |= {"first_s": first["first_s"], "first_ns": first["first_ns"]}
         total |= {"last_s": last["last_s"], "last_ns": last["last_ns"]}
     return total

@@ -77,14 +77,16 @@ def possible(sent: Intervals, received: Intervals) -> bool:
     """Return whether the server's clock ran while the stream arrived."""
 
     def rate(intervals: Intervals) -> float:
-        return math.fsum(each["sum"]["bytes"] for each in intervals) / math.fsum(each["sum"]["seconds"] for each in intervals)
+        return math.fsum(interval["sum"]["bytes"] for interval in intervals) / math.fsum(
+            interval["sum"]["seconds"] for interval in intervals
+        )
 
     return rate(received) <= IMPOSSIBLE * rate(sent)
 
 
 def counted_intervals(intervals: Intervals) -> Intervals:
     """Return the intervals that are not omitted and have a length."""
-    return [each for each in intervals if not each["sum"]["omitted"] and each["sum"]["seconds"] > 0]
+    return [interval for interval in intervals if not interval["sum"]["omitted"] and interval["sum"]["seconds"] > 0]
 
 
 def numbers(sent: Intervals, received: Intervals, end: End, *, udp: bool) -> Iterator[tuple[str, float]]:
@@ -96,14 +98,14 @@ def numbers(sent: Intervals, received: Intervals, end: End, *, udp: bool) -> Ite
         yield "receiver_cpu_share", cpu["remote_total"] / 100
     if not sent or not received:
         return
-    arrived, handed = (math.fsum(each["sum"]["bytes"] for each in counted) for counted in (received, sent))
-    took, sending = (math.fsum(each["sum"]["seconds"] for each in counted) for counted in (received, sent))
+    arrived, handed = (math.fsum(interval["sum"]["bytes"] for interval in counted) for counted in (received, sent))
+    took, sending = (math.fsum(interval["sum"]["seconds"] for interval in counted) for counted in (received, sent))
     yield "received_bytes", arrived
     yield "goodput", 8 * arrived / took
     yield "sent_bytes", handed
     yield "send_rate", 8 * handed / sending
     yield "time_taken", took
-    rates = [each["sum"]["bits_per_second"] for each in _long(received)]
+    rates = [interval["sum"]["bits_per_second"] for interval in _long(received)]
     if len(rates) > 1:
         yield "goodput_sd", stdev(rates)
     if udp:
@@ -113,17 +115,17 @@ def numbers(sent: Intervals, received: Intervals, end: End, *, udp: bool) -> Ite
 
 
 def _tcp(sent: Intervals) -> Iterator[tuple[str, float]]:
-    yield "tcp_retransmissions", math.fsum(each["sum"]["retransmits"] for each in sent)
-    streams = [stream for each in _long(sent) for stream in each["streams"]]
+    yield "tcp_retransmissions", math.fsum(interval["sum"]["retransmits"] for interval in sent)
+    streams = [stream for interval in _long(sent) for stream in interval["streams"]]
     yield "tcp_rtt_mean", fmean(stream["rtt"] for stream in streams) * 1e-6
     yield "tcp_cwnd_mean", fmean(stream["snd_cwnd"] for stream in streams)
 
 
 def _datagrams(sent: Intervals, received: Intervals, rate: float) -> Iterator[tuple[str, float]]:
     """Yield numbers of datagrams. The server's ``packets`` are those that arrived or were missed."""
-    went = math.fsum(each["sum"]["packets"] for each in sent)
-    missed = math.fsum(each["sum"]["lost_packets"] for each in received)
-    came = math.fsum(each["sum"]["packets"] for each in received) - missed
+    went = math.fsum(interval["sum"]["packets"] for interval in sent)
+    missed = math.fsum(interval["sum"]["lost_packets"] for interval in received)
+    came = math.fsum(interval["sum"]["packets"] for interval in received) - missed
     yield "sent_datagrams", went
     yield "received_datagrams", came
     yield "lost_datagrams", missed
@@ -131,18 +133,18 @@ def _datagrams(sent: Intervals, received: Intervals, rate: float) -> Iterator[tu
         lost = missed / (came + missed)
         yield "loss", lost
         yield "effective_throughput", (1 - lost) * rate
-    orders = [stream["out_of_order"] for each in received for stream in each["streams"] if "out_of_order" in stream]
+    orders = [stream["out_of_order"] for interval in received for stream in interval["streams"] if "out_of_order" in stream]
     if orders:
         yield "out_of_order_datagrams", math.fsum(orders)
-    jitters = [stream["jitter_ms"] for each in _long(received) for stream in each["streams"] if stream["packets"]]
+    jitters = [stream["jitter_ms"] for interval in _long(received) for stream in interval["streams"] if stream["packets"]]
     if jitters:
         yield "interarrival_jitter", fmean(jitters) * 1e-3
 
 
 def _long(intervals: Intervals) -> Intervals:
     """Return the intervals without slivers."""
-    longest = max(each["sum"]["seconds"] for each in intervals)
-    return [each for each in intervals if each["sum"]["seconds"] >= SHORT * longest]
+    longest = max(interval["sum"]["seconds"] for interval in intervals)
+    return [interval for interval in intervals if interval["sum"]["seconds"] >= SHORT * longest]
 
 
 def interval_row(host: str, end: str, interval: Interval) -> dict[str, object]:

@@ -129,11 +129,11 @@ class Place:
     def probe_row(self) -> dict[str, object]:
         """Return how calls were observed here."""
         facts = self.facts
-        about = {name: facts.get(name) for name in ("method", "refused", "scope", "architecture", "kernel", "times")}
+        own = {name: facts.get(name) for name in ("method", "refused", "scope", "architecture", "kernel", "times")}
         share = float(facts["timed_share"]) if "timed_share" in facts else None
         return {
             "host": self.name,
-            **about,
+            **own,
             "timed_share": share,
             "calls": self.summary["calls"],
             "lost": self.summary["lost_events"],

@@ -75,7 +75,7 @@ class Kind:
         if self.choices:
             return ", ".join(filter(None, self.choices))
         if self.of:
-            return f"{self.name}, each {' or '.join(dict.fromkeys(each.sentence() for each in self.of))}"
+            return f"{self.name}, each {' or '.join(dict.fromkeys(kind.sentence() for kind in self.of))}"
         if self.text_alone is not None:
             return f"{self.name}, or only its {self.text_alone}"
         return self.name + self._limits()
@@ -123,7 +123,7 @@ class Declared:
     @property
     def models(self) -> tuple[Kind, ...]:
         """Return the mappings with their own keys that it takes, or that it lists."""
-        return tuple(each for kind in self.kinds for each in (kind, *kind.of) if each.model is not None)
+        return tuple(taken for kind in self.kinds for taken in (kind, *kind.of) if taken.model is not None)
 
     def allowed(self) -> str:
         texts = [*dict.fromkeys(kind.sentence() for kind in self.kinds), *(["null"] if self.null else [])]
@@ -152,7 +152,9 @@ def _kinds(annotation: object, marks: Sequence[object]) -> tuple[tuple[Kind, ...
     """Return the types that an annotation stands for, and whether null is one."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        inner = [each for mark in arguments[1:] for each in (mark.metadata if isinstance(mark, FieldInfo) else (mark,))]
+        inner = [
+            inner_mark for mark in arguments[1:] for inner_mark in (mark.metadata if isinstance(mark, FieldInfo) else (mark,))
+        ]
         return _kinds(arguments[0], [*marks, *inner])
     if origin in (Union, types.UnionType):
         choices = [_kinds(choice, marks) for choice in arguments if choice is not type(None)]
@@ -164,7 +166,7 @@ def _kinds(annotation: object, marks: Sequence[object]) -> tuple[tuple[Kind, ...
 
 def _kind(annotation: object, origin: object, arguments: tuple[object, ...], marks: Sequence[object]) -> Kind:
     if origin is Literal:
-        return Kind("one of these", choices=tuple(str(each) for each in arguments))
+        return Kind("one of these", choices=tuple(str(argument) for argument in arguments))
     if origin in (dict, Mapping):
         return Kind("a mapping", "object", of=_kinds(arguments[1], ())[0])
     if origin in (tuple, list, Sequence):
@@ -175,7 +177,7 @@ def _kind(annotation: object, origin: object, arguments: tuple[object, ...], mar
         alone = next((mark.setting for mark in marks if isinstance(mark, TextAlone)), None)
         return Kind("a mapping", "object", model=annotation, text_alone=alone)
     if issubclass(annotation, Enum):
-        return Kind("one of these", choices=tuple(str(each.value) for each in annotation))
+        return Kind("one of these", choices=tuple(str(member.value) for member in annotation))
     if annotation is bool:
         return Kind("on or off", "boolean", choices=("on", "off"))
     if annotation in (int, float):
@@ -268,12 +270,12 @@ def _keys() -> Iterator[Subject]:
     for name, key in KEYS.items():
         model = _OF_KEYS.get(name)
         path = name if model is Topology else ""
-        own = tuple(each for each in declared(Head) if each.name == name)
+        own = tuple(setting for setting in declared(Head) if setting.name == name)
         yield Subject(KEY, name, key.about, key.example, path, own + (declared(model) if model else ()), model)
         if model is Topology:
-            about = Topology.model_fields["link"].description or ""
+            description = Topology.model_fields["link"].description or ""
             example = "topology: {link: {rate: 100mbit, delay: 5ms}}"
-            yield Subject(KEY, "topology.link", about, example, "topology.link", declared(Link), Link)
+            yield Subject(KEY, "topology.link", description, example, "topology.link", declared(Link), Link)
 
 
 def _plugins(catalogue: Catalogue) -> Iterator[Subject]:
@@ -286,7 +288,7 @@ def _plugins(catalogue: Catalogue) -> Iterator[Subject]:
     for sort, path, known in models:
         for name, model in known.items():
             settings = declared(model)
-            first = next(each for each in settings if each.required or each.kinds[0].name != "a text")
+            first = next(setting for setting in settings if setting.required or setting.kinds[0].name != "a text")
             given = needed(model) or {first.name: first.examples[0]}
             example = _EXAMPLES[sort].format(name=name, settings=_inline(given))
             own = f"{path}.{name}" if sort == INSTRUMENT else path
@@ -295,7 +297,7 @@ def _plugins(catalogue: Catalogue) -> Iterator[Subject]:
 
 def needed(model: type[PluginParams]) -> Mapping[str, object]:
     """Return examples of the settings without which a plugin does nothing."""
-    return model.typical or {each.name: each.examples[0] for each in declared(model) if each.required}
+    return model.typical or {setting.name: setting.examples[0] for setting in declared(model) if setting.required}
 
 
 _EXAMPLES: Mapping[str, str] = {
@@ -313,7 +315,7 @@ def _inline(settings: Mapping[str, object]) -> str:
 def written(value: object) -> str:
     """Return a value as YAML on one line."""
     if isinstance(value, Mapping):
-        return "{" + _inline({str(name): each for name, each in value.items()}) + "}"
+        return "{" + _inline({str(name): inner for name, inner in value.items()}) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(written, value)) + "]"
     if isinstance(value, str):

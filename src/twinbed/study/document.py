@@ -230,7 +230,7 @@ def _values(node: Node, known: dict[int, int]) -> int:
     elif isinstance(node, Entries):
         below = list(node.entries.values())
     if id(node) not in known:
-        known[id(node)] = 1 + sum(_values(each, known) for each in below)
+        known[id(node)] = 1 + sum(_values(part, known) for part in below)
     return known[id(node)]
 
 
@@ -300,15 +300,15 @@ class _Reader:
 
     def _refuse_unseen(self, text: str, key: str, where: Position) -> None:
         """Report a character that terminals obey or readers cannot see: names and texts of a study are printed everywhere."""
-        unseen = next((each for each in text if visible(each) != each), None)
+        unseen = next((character for character in text if visible(character) != character), None)
         if unseen is not None:
             problem = f"contains the invisible character U+{ord(unseen):04X}"
             self.problems.append(Problem.at(where, key, problem, "printable characters, newlines and tabs"))
 
     def _merged(self, node: YamlNode, key: str, where: Position) -> list[Entries]:
         """Return the mappings that a merge key (https://yaml.org/type/merge.html) names; the first of a list wins."""
-        wanted = [self.read(each, key) for each in (node.value if isinstance(node, SequenceNode) else [node])]
-        mappings = [each for each in wanted if isinstance(each, Entries)]
+        wanted = [self.read(item, key) for item in (node.value if isinstance(node, SequenceNode) else [node])]
+        mappings = [mapping for mapping in wanted if isinstance(mapping, Entries)]
         if len(mappings) < len(wanted):
             self.problems.append(
                 Problem.at(where, key, "merges something that is not a mapping", "*NAME of a mapping, or a list of them")

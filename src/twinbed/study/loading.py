@@ -32,13 +32,13 @@ def load(text: str, filename: str, catalogue: Catalogue, overrides: Sequence[str
     wanted = chosen(profile, profiles, problems)
     study = None
     # Overrides may fix or break the chosen profile; they say nothing about others.
-    for each in (wanted,) if overrides else (None, *profiles.values()):
+    for tried in (wanted,) if overrides else (None, *profiles.values()):
         of_profile: list[Problem] = []
-        made = _read_with(each, root, filename, text, catalogue, overrides, of_profile)
-        study = made if each is wanted else study
+        made = _read_with(tried, root, filename, text, catalogue, overrides, of_profile)
+        study = made if tried is wanted else study
         known = {(problem.file, problem.line, problem.column, problem.key) for problem in problems}
         fresh = [problem for problem in of_profile if (problem.file, problem.line, problem.column, problem.key) not in known]
-        problems += fresh if each is None else map(each.named_in, fresh)
+        problems += fresh if tried is None else map(tried.named_in, fresh)
     if problems or study is None:
         raise StudyError(problems)
     return study

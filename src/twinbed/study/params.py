@@ -81,7 +81,7 @@ class Section(Generic[M_co]):
                 problems.append(self._problem(detail, levels, note))
             return None
         faults = list(params.faults()) if isinstance(params, PluginParams) else []
-        problems += [self._at(each.where, each.message, each.allowed, each.near, levels, note) for each in faults]
+        problems += [self._at(fault.where, fault.message, fault.allowed, fault.near, levels, note) for fault in faults]
         return None if faults else params
 
     def _problem(self, detail: ErrorDetails, levels: Mapping[Path, FromLevel], note: str) -> Problem:

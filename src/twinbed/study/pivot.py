@@ -96,7 +96,7 @@ class PivotReader:
             self.problems.append(Problem.at(node.place, TABLES, "is not a list", "a list of tables, each a mapping"))
             return ()
         tables = (self._table(f"{TABLES}[{index}]", item) for index, item in enumerate(node.items))
-        return tuple(each for each in tables if each is not None)
+        return tuple(table for table in tables if table is not None)
 
     def _table(self, path: str, node: Node) -> Pivot | None:
         if not isinstance(node, Entries):
@@ -115,10 +115,10 @@ class PivotReader:
         self._check_metric(path, table, node)
         self._check_printed(path, table, node)
         against = self._against(f"{path}.against", table, columns, node)
-        self._check_held(path, node.place, [each.name for each in (*rows, columns)], where)
+        self._check_held(path, node.place, [factor.name for factor in (*rows, columns)], where)
         if absent or len(self.problems) > before:
             return None
-        names = tuple(each.name for each in rows)
+        names = tuple(factor.name for factor in rows)
         return table.model_copy(update={"rows": names, "columns": columns.name, "where": where, "against": against})
 
     def _rows(self, key: str, node: Node | None) -> list[Factor]:
@@ -126,7 +126,7 @@ class PivotReader:
         if isinstance(node, Items) and not items:
             self.problems.append(Problem.at(node.place, key, "names no factor", listed(self.names)))
         factors = (self._factor(key, item) for item in items)
-        return [each for each in factors if each is not None]
+        return [factor for factor in factors if factor is not None]
 
     def _check_metric(self, path: str, table: Pivot, node: Entries) -> None:
         if not self.metrics:
@@ -168,8 +168,8 @@ class PivotReader:
             factor = self._factor(f"{key}.{name}", Scalar(name, place))
             if factor is None:
                 continue
-            one = match_level(value, factor)
-            items = value.items if isinstance(value, Items) and one is None else (value,)
+            single = match_level(value, factor)
+            items = value.items if isinstance(value, Items) and single is None else (value,)
             levels: list[Level] = []
             for item in items:
                 level = match_level(item, factor)
@@ -201,7 +201,7 @@ class PivotReader:
     def _left_out(self, factor: Factor, item: Node) -> bool:
         """Return whether it is a level of the study without a profile."""
         written = node_at(self.whole, ("factors", factor.name))
-        return isinstance(written, Items) and any(plain(each) == plain(item) for each in written.items)
+        return isinstance(written, Items) and any(plain(level) == plain(item) for level in written.items)
 
     def _not_a_level(self, key: str, factor: Factor, item: Node) -> None:
         levels = [level_text(level.value) for level in factor.levels]
@@ -210,7 +210,7 @@ class PivotReader:
         self.problems.append(Problem.at(item.place, key, f"{written} is not a level of {factor.name}", listed(levels), near))
 
     def _check_held(self, path: str, place: Position, shown_by: Sequence[str], where: Mapping[str, Sequence[Level]]) -> None:
-        for name in dict.fromkeys(each for each in shown_by if shown_by.count(each) > 1):
+        for name in dict.fromkeys(name_shown for name_shown in shown_by if shown_by.count(name_shown) > 1):
             self.problems.append(Problem.at(place, path, f"uses {name} twice", "each factor once, in rows or as columns"))
         for factor in {factor.name: factor for factor in self.by_name.values()}.values():
             held = where.get(factor.name)

@@ -150,7 +150,7 @@ def read_profiles(root: Entries, problems: list[Problem]) -> Mapping[str, Profil
             allowed = "a mapping of dotted paths to values, such as {replicates: 2, workload.duration: 1s}"
             problems.append(Problem.at(value.place, key, "is not a mapping", allowed))
             continue
-        profiles[name] = Profile(name, tuple(Change(path, each, value.keys[path]) for path, each in value.entries.items()))
+        profiles[name] = Profile(name, tuple(Change(path, node, value.keys[path]) for path, node in value.entries.items()))
     return profiles
 
 

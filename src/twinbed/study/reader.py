@@ -369,7 +369,7 @@ class StudyReader:
         levels = [match_level(item, factor) for item in node.items]
         for item, level in zip(node.items, levels, strict=True):
             if level is None:
-                known = listed([_text(each.value) for each in factor.levels[:20]])
+                known = listed([_text(known_level.value) for known_level in factor.levels[:20]])
                 self.problem(item.place, key, f"is not a level of {factor.name}", known)
         matched = [level for level in levels if level is not None]
         return matched if len(matched) == len(levels) else None

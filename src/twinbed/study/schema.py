@@ -66,16 +66,18 @@ def schema(catalogue: Catalogue) -> Schema:
 def _named_settings(every: Sequence[Subject], names: Sequence[str]) -> Mapping[str, Schema]:
     """Return the keys of a study whose own keys are names of settings -> the schema of its value."""
     return {
-        "factors": _or_null(_factors(names, [each.name for each in every if each.sort == INSTRUMENT])),
+        "factors": _or_null(_factors(names, [subject.name for subject in every if subject.sort == INSTRUMENT])),
         UNCERTAIN: _or_null(_together({"anyOf": [_COUNT, {"type": "object", "additionalProperties": _COUNT}]})),
     }
 
 
 def _values(every: Sequence[Subject]) -> Mapping[str, Schema]:
     """Return key of a study -> the schema of its value."""
-    names_of = {sort: [each.name for each in every if each.sort == sort] for sort in (DRIVER, WORKLOAD, BACKGROUND, INSTRUMENT)}
-    head = {each.name: _setting(each) for subject in every if subject.sort == KEY for each in subject.settings[:1]}
-    models = {each.name: each.model for each in every if each.sort == KEY and each.model is not None}
+    names_of = {
+        sort: [subject.name for subject in every if subject.sort == sort] for sort in (DRIVER, WORKLOAD, BACKGROUND, INSTRUMENT)
+    }
+    head = {kind.name: _setting(kind) for subject in every if subject.sort == KEY for kind in subject.settings[:1]}
+    models = {subject.name: subject.model for subject in every if subject.sort == KEY and subject.model is not None}
     kept = [name for sort in (WORKLOAD, INSTRUMENT, BACKGROUND) for name in names_of[sort]]
     sections: dict[str, Schema] = {
         "study": {**head["study"], "pattern": f"^{STUDY_NAME.pattern}$"},
@@ -192,9 +194,9 @@ def _of_factors(names: Mapping[str, Schema]) -> Schema:
 
 
 def _factors(names: Sequence[str], instruments: Sequence[str]) -> Schema:
-    one = "|".join(instruments)
+    any_of_them = "|".join(instruments)
     level: list[Schema] = [
-        {"type": "string", "pattern": f"^({NO_INSTRUMENTS}|({one})([+]({one}))*)$"},
+        {"type": "string", "pattern": f"^({NO_INSTRUMENTS}|({any_of_them})([+]({any_of_them}))*)$"},
         {"type": "array", "items": {"enum": instruments}},
     ]
     return _object(
@@ -225,15 +227,15 @@ def _together(samples: Schema) -> Schema:
 def _only() -> Schema:
     levels = {"type": "array", "items": _SCALAR}
     drawn = {**_object({"random": {"type": "integer", "minimum": 1}, "also": levels}), "required": ["random"]}
-    about = "levels at which this testbed is measured, where not all: factor -> levels"
-    return {"description": about, "type": "object", "additionalProperties": _any([levels, drawn])}
+    description = "levels at which this testbed is measured, where not all: factor -> levels"
+    return {"description": description, "type": "object", "additionalProperties": _any([levels, drawn])}
 
 
 def _mapping(model: type[BaseModel], more: Mapping[str, Schema] | None = None, *, plugin: bool = False) -> Schema:
     """Return the schema of a model's settings. A factor may give any single value that a plugin requires."""
     settings = declared(model)
-    required = [each.name for each in settings if each.required and (each.models or not plugin)]
-    return {**_object({**(more or {}), **{each.name: _setting(each) for each in settings}}), "required": required}
+    required = [setting.name for setting in settings if setting.required and (setting.models or not plugin)]
+    return {**_object({**(more or {}), **{setting.name: _setting(setting) for setting in settings}}), "required": required}
 
 
 def _setting(setting: Declared, *, described: bool = True) -> Schema:
@@ -252,14 +254,14 @@ def _kinds(kinds: Sequence[Kind]) -> list[Schema]:
         choice: kind
         for kind in kinds
         if kind.model is not None and len(kinds) > 1
-        for each in declared(kind.model)
-        for choice in each.kinds[0].choices
-        if len(each.kinds[0].choices) == 1
+        for setting in declared(kind.model)
+        for choice in setting.kinds[0].choices
+        if len(setting.kinds[0].choices) == 1
     }
     if len(decided) == len(kinds) > 1:
         models = {choice: _mapping(kind.model) for choice, kind in decided.items() if kind.model is not None}
         return [_decided("driver", models)]
-    return [_kind(each) for each in kinds]
+    return [_kind(kind) for kind in kinds]
 
 
 def _kind(kind: Kind) -> Schema:
@@ -269,7 +271,7 @@ def _kind(kind: Kind) -> Schema:
         return {"enum": [*kind.choices]}
     if kind.model is not None:
         inside = _mapping(kind.model)
-        alone = [_setting(each, described=False) for each in declared(kind.model) if each.name == kind.text_alone]
+        alone = [_setting(setting, described=False) for setting in declared(kind.model) if setting.name == kind.text_alone]
         return _any([inside, *alone])
     if kind.json == "object":
         return {"type": "object", "additionalProperties": _any(_kinds(kind.of))}

@@ -60,11 +60,11 @@ def read_machine(
     known = Entries(
         {name: value for name, value in node.entries.items() if name in Machine.model_fields}, node.keys, node.place
     )
-    put = {name: _put(each, known, drivers, problems) for name, each in testbeds.items()}
+    put = {name: _put(testbed, known, drivers, problems) for name, testbed in testbeds.items()}
     if testbeds and known.entries and not any(put.values()):
         message = "applies to hosts on this machine, and no testbed has any"
         problems.append(Problem.at(node.place, MACHINE, message, "a testbed with the driver container or qemu"))
-    return {name: put[name] or each for name, each in testbeds.items()}
+    return {name: put[name] or testbed for name, testbed in testbeds.items()}
 
 
 def _put(

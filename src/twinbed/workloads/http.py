@@ -275,7 +275,7 @@ def read(params: HttpParams, artifacts: Path) -> Extracted:
     if any(latencies.NAME in client.tables for client in clients):
         # All clients use the same kind of table, so no request counts twice.
         histograms = [ab_requests.read(file.with_name("ab.tsv"), file.parent.name, most=0) for file in files]
-        clients = [replace(client, tables=each) for client, each in zip(clients, histograms, strict=True)]
+        clients = [replace(client, tables=table) for client, table in zip(clients, histograms, strict=True)]
     names = dict.fromkeys(name for client in clients for name in client.tables)
     return Extracted(
         list(values([(client.host, client.numbers) for client in clients], UNITS, together)),

@@ -186,7 +186,7 @@ class Streams:
 
     @property
     def seconds(self) -> float:
-        return math.fsum(each["sum"]["seconds"] for each in self.intervals)
+        return math.fsum(interval["sum"]["seconds"] for interval in self.intervals)
 
     @property
     def latest_start_s(self) -> float:
@@ -200,11 +200,11 @@ class Streams:
     def within(self, start_s: float, end_s: float) -> Intervals:
         """Return the counted intervals that are between the two times for all possible starts of the streams."""
         inside, at = [], 0.0
-        for each in self.intervals:
-            until = at + each["sum"]["seconds"]
-            counted = not each["sum"]["omitted"] and each["sum"]["seconds"] > 0
+        for interval in self.intervals:
+            until = at + interval["sum"]["seconds"]
+            counted = not interval["sum"]["omitted"] and interval["sum"]["seconds"] > 0
             if counted and self.times.start_s + at >= start_s and self.latest_start_s + until <= end_s:
-                inside.append(each)
+                inside.append(interval)
             at = until
         return inside
 
@@ -212,7 +212,7 @@ class Streams:
 def common(senders: Sequence[Streams]) -> tuple[float, float]:
     """Return the start and end of the time in which all clients certainly sent, with omitted seconds. The end is before the
     start if there is no such time."""
-    return max(each.latest_start_s for each in senders), min(each.earliest_end_s for each in senders)
+    return max(sender.latest_start_s for sender in senders), min(sender.earliest_end_s for sender in senders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def _overlapping(
     params: Iperf3Params, clients: Sequence[Client], times: Sequence[ClientTimes]
 ) -> tuple[Sequence[Numbers], Caution]:
     """Return each client's numbers of the time in which all sent; empty where an end of a client has no interval in it."""
-    ran = {each.host: each for each in times}
+    ran = {client_times.host: client_times for client_times in times}
     ends = [
         (
             Streams(client.report["intervals"], ran[client.host]),
@@ -267,7 +267,7 @@ def _overlapping(
     if not all(sent and received for sent, received in inside):
         detail = "not every client has a full second while all sent: rates, losses and means cover all seconds"
         return (), Caution(Kind.SKEWED_START, detail)
-    least_s = min(math.fsum(each["sum"]["seconds"] for each in received) for _, received in inside)
+    least_s = min(math.fsum(interval["sum"]["seconds"] for interval in received) for _, received in inside)
     of_whole = f"at least {least_s:.3g} of each client's {params.duration:g} s"
     parts = [_numbers(params, *of_part, client.report) for client, of_part in zip(clients, inside, strict=True)]
     return parts, Caution(Kind.SKEWED_START, f"rates, losses and means cover the seconds in which all sent: {of_whole}")
@@ -301,17 +301,19 @@ def _client(params: Iperf3Params, file: Path) -> Client:
     cautions = []
     if not sent or not received:
         cautions.append(Caution(Kind.UNREADABLE, f"{host}: no interval counts: the streams ended in the omitted seconds"))
-    received_s = math.fsum(each["sum"]["seconds"] for each in received)
+    received_s = math.fsum(interval["sum"]["seconds"] for interval in received)
     if received and received_s < 0.98 * params.duration:
         cautions.append(Caution(Kind.CUT_SHORT, f"{received_s:.3g} s of {params.duration:g} s were received ({host})"))
     numbers = _numbers(params, sent, received, report)
     if sent and received and not possible(sent, received):
-        arrived = math.fsum(each["sum"]["bytes"] for each in received)
+        arrived = math.fsum(interval["sum"]["bytes"] for interval in received)
         detail = (
             f"{host}: {arrived:,.0f} bytes in {received_s:.3g} s by the server's clock, faster than they were sent: no rate"
         )
         cautions.append(Caution(Kind.UNREADABLE, detail))
-    rows = [interval_row(host, end, each) for end, counted in (("client", sent), ("server", received)) for each in counted]
+    rows = [
+        interval_row(host, end, interval) for end, counted in (("client", sent), ("server", received)) for interval in counted
+    ]
     return Client(host, numbers, cautions, rows, report)
 
 
@@ -337,7 +339,7 @@ def together(clients: Sequence[Numbers]) -> dict[str, float | None]:
         missed, came = run["lost_datagrams"], run["received_datagrams"]
         run["loss"] = missed / (missed + came) if missed is not None and came is not None and missed + came else None
         jitters = [client["interarrival_jitter"] for client in clients]
-        run["interarrival_jitter"] = fmean(each for each in jitters if each is not None) if None not in jitters else None
+        run["interarrival_jitter"] = fmean(jitter for jitter in jitters if jitter is not None) if None not in jitters else None
     return run
 
 

@@ -57,9 +57,11 @@ def parse_response(text: bytes) -> dict[str, float | None]:
 def parse_features(text: bytes) -> list[float]:
     """Return the planted features of one client's answer. Raises ValueError where they are not a list of numbers."""
     features = loads(text).get("features", [])
-    if not isinstance(features, list) or any(isinstance(each, bool) or not isinstance(each, int | float) for each in features):
+    if not isinstance(features, list) or any(
+        isinstance(feature, bool) or not isinstance(feature, int | float) for feature in features
+    ):
         raise ValueError(f"features is {features!r:.60}; it should be a list of numbers")
-    return [float(each) for each in features]
+    return [float(feature) for feature in features]
 
 
 def _fingerprints(features: Mapping[str, Sequence[float]]) -> pa.Table:

@@ -144,7 +144,7 @@ def workload_plan(params: ReplayParams, pairs: Sequence[tuple[str, str, str]]) -
             (server, sides.server, sides.server_offsets_ns, asking),
         ):
             side = {
-                "offsets_ns": [round(each / params.speed) for each in offsets],
+                "offsets_ns": [round(offset / params.speed) for offset in offsets],
                 "left_out": dict(sides.left_out),
                 "notes": dict(sides.notes),
             }
@@ -201,8 +201,8 @@ def _values(numbers: Mapping[str, Numbers]) -> Iterator[Value]:
         for host, own in numbers.items():
             yield from (Value(name, number, UNITS[name], host) for name, number in own.items())
     for name in UNITS:
-        each = [own[name] for own in numbers.values()]
-        yield Value(name, _together(name, each), UNITS[name])
+        of_hosts = [own[name] for own in numbers.values()]
+        yield Value(name, _together(name, of_hosts), UNITS[name])
 
 
 def _together(name: str, numbers: Sequence[float | None]) -> float | None:
@@ -229,7 +229,7 @@ def _pair(client: Path, server: Path) -> Numbers:
         "arrived_packets": arrived,
         "arrived_share": arrived / sent if arrived is not None and sent else None,
         "replay_duration": duration,
-        "replay_timing_error": None if None in errors else max((each for each in errors if each is not None), default=None),
+        "replay_timing_error": None if None in errors else max((error for error in errors if error is not None), default=None),
         "replay_start_skew": _skew(client),
         "left_out_packets": sum(_read_sides(client)["left_out"].values()),
     }

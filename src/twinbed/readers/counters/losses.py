@@ -68,11 +68,11 @@ def ledgers(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Led
     of_pairs = list(_of_pairs(places, ports))
     machine = next(iter(ports.values()), None)
     for direction, end in UPLINKS.items():
-        there = [ledger for ledger in of_pairs if ledger.direction == direction]
-        dropped = None if machine is None or not there else _uplink(machine, end)
+        same_way = [ledger for ledger in of_pairs if ledger.direction == direction]
+        dropped = None if machine is None or not same_way else _uplink(machine, end)
         if dropped is not None and machine is not None and _has_bystanders(machine):
-            dropped = min(dropped, sum(max(0.0, ledger.unexplained) for ledger in there))
-        yield from there if dropped is None else _shared_out(there, dropped)
+            dropped = min(dropped, sum(max(0.0, ledger.unexplained) for ledger in same_way))
+        yield from same_way if dropped is None else _shared_out(same_way, dropped)
 
 
 def _of_pairs(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[Ledger]:
@@ -82,8 +82,8 @@ def _of_pairs(places: Sequence[Place], ports: Mapping[str, Place]) -> Iterator[L
         server = client.replace("client", "server")
         if server not in by_name or client not in ports or server not in ports:
             continue
-        for direction, (here, there) in (("client_to_server", (client, server)), ("server_to_client", (server, client))):
-            ledger = _ledger(client, direction, by_name[here], by_name[there], ports)
+        for direction, (here, far) in (("client_to_server", (client, server)), ("server_to_client", (server, client))):
+            ledger = _ledger(client, direction, by_name[here], by_name[far], ports)
             if ledger is not None:
                 yield ledger
 
@@ -93,7 +93,7 @@ def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Ma
     read = _snmp(receiver, "Udp.InDatagrams")
     if out is None or refused is None or read is None or not out + refused:
         return None
-    each, fragments = _packets_each(sender)
+    per_packet, fragments = _packets_each(sender)
     near, far = ports[sender.name], ports[receiver.name]
     near_end, far_end = f"p.{sender.name}", f"p.{receiver.name}"
     switch_backlog = _device(near, near_end, "rx_dropped")
@@ -102,7 +102,7 @@ def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Ma
     arrived = _arrived(receiver)
     accounted = [_snmp(receiver, f"Udp.{name}") for name in ("InDatagrams", "InErrors", "NoPorts")]
     stages = {
-        "sender socket": _times(each, refused),
+        "sender socket": _times(per_packet, refused),
         "sender link": _less(_device(sender, DEVICE, "tx_dropped"), switch_backlog),
         "switch backlog": switch_backlog,
         "shaper": far.total("tc -s qdisc", rf"tc:{far_end}\.root\.dropped"),
@@ -111,11 +111,11 @@ def _ledger(pair: str, direction: str, sender: Place, receiver: Place, ports: Ma
         "backlog": _plus(None if receiver.has_kernel else backlog, own_backlog),
         "NIC ring": _ring(receiver),
         "reassembly": _incomplete(receiver, fragments),
-        "socket buffer": _times(each, _snmp(receiver, "Udp.RcvbufErrors")),
-        "unread": _times(each, None if arrived is None or None in accounted else max(0.0, arrived - _sum(accounted))),
-        "refused": _times(each, _plus(_snmp(receiver, "Udp.NoPorts"), _snmp(receiver, "Udp.InCsumErrors"))),
+        "socket buffer": _times(per_packet, _snmp(receiver, "Udp.RcvbufErrors")),
+        "unread": _times(per_packet, None if arrived is None or None in accounted else max(0.0, arrived - _sum(accounted))),
+        "refused": _times(per_packet, _plus(_snmp(receiver, "Udp.NoPorts"), _snmp(receiver, "Udp.InCsumErrors"))),
     }
-    return Ledger(pair, direction, each * (out + refused), each * read, stages)
+    return Ledger(pair, direction, per_packet * (out + refused), per_packet * read, stages)
 
 
 def _uplink(machine: Place, end: str) -> float | None:
@@ -159,7 +159,7 @@ def _arrived(receiver: Place) -> float | None:
 
 def _ring(receiver: Place) -> float | None:
     nic = [receiver.total(f"ethtool -S {DEVICE}", rf"ethtool-S:{DEVICE}\.{name}") for name in _RING]
-    return _plus(_device(receiver, DEVICE, "rx_fifo"), *(each for each in nic if each is not None))
+    return _plus(_device(receiver, DEVICE, "rx_fifo"), *(counter for counter in nic if counter is not None))
 
 
 def _snmp(place: Place, key: str) -> float | None:
@@ -170,8 +170,8 @@ def _device(place: Place, device: str, what: str) -> float | None:
     return place.total("/proc/net/dev", rf"net/dev:{device}\.{what}")
 
 
-def _times(each: float, packets: float | None) -> float | None:
-    return None if packets is None else each * packets
+def _times(per_packet: float, packets: float | None) -> float | None:
+    return None if packets is None else per_packet * packets
 
 
 def _less(packets: float | None, other: float | None) -> float | None:
@@ -189,7 +189,7 @@ def _sum(parts: Sequence[float | None]) -> float:
 
 def values(ledgers: Sequence[Ledger]) -> Iterator[Value]:
     for ledger in ledgers:
-        host = ledger.pair if len({each.pair for each in ledgers}) > 1 else ""
+        host = ledger.pair if len({other.pair for other in ledgers}) > 1 else ""
         yield Value(LOST.name, ledger.lost, LOST.unit, host, ledger.direction)
         yield Value(UNEXPLAINED.name, _share(ledger), UNEXPLAINED.unit, host, ledger.direction)
 

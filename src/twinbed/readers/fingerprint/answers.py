@@ -22,13 +22,13 @@ def http(host: str, content: bytes) -> list[Feature]:
     """Return of each request: status, names of the header fields in their order and case, body. Raises ValueError."""
     document = _document(content)
     features: list[Feature] = []
-    for each in _list(document, "answers"):
-        if not isinstance(each, dict):
-            raise ValueError(f"answers holds {each!r}, expected objects")
-        name, answer = f"http_{_text(each, 'request')}", each.get("answer")
+    for request in _list(document, "answers"):
+        if not isinstance(request, dict):
+            raise ValueError(f"answers holds {request!r}, expected objects")
+        name, answer = f"http_{_text(request, 'request')}", request.get("answer")
         features += _answer(host, name, answer.encode("latin-1") if isinstance(answer, str) else None)
-        features.append(word("active", host, f"{name}_end", _text(each, "end") if isinstance(answer, str) else None))
-    times_s = [_number(each) for each in _list(document, "times_s")]
+        features.append(word("active", host, f"{name}_end", _text(request, "end") if isinstance(answer, str) else None))
+    times_s = [_number(time_s) for time_s in _list(document, "times_s")]
     return [*features, *moments("active", host, "http_time", "_s", times_s)]
 
 
@@ -55,30 +55,30 @@ def link(host: str, content: bytes) -> list[Feature]:
     features: list[Feature] = []
     echoes = document.get("echoes")
     if isinstance(echoes, list):
-        replies = [each for each in echoes if isinstance(each, dict)]
+        replies = [echo for echo in echoes if isinstance(echo, dict)]
         count = len(replies)
         features.append(number("active", host, "icmp_replies", float(count), count))
         for name, field in (("icmp_ttl", "ttl"), ("icmp_tos", "type_of_service"), ("icmp_code", "code")):
-            features.append(number("active", host, name, _most([_number(each.get(field)) for each in replies]), count))
-        fragment = [float(each.get("dont_fragment") is True) for each in replies]
+            features.append(number("active", host, name, _most([_number(reply.get(field)) for reply in replies]), count))
+        fragment = [float(reply.get("dont_fragment") is True) for reply in replies]
         features.append(number("active", host, "icmp_df", _most(fragment), count))
         features.append(word("active", host, "icmp_ip_id", identifications([_number(e.get("ip_id")) for e in replies]), count))
-        features += moments("active", host, "icmp_delay", "_s", [_number(each.get("delay_s")) for each in replies])
+        features += moments("active", host, "icmp_delay", "_s", [_number(reply.get("delay_s")) for reply in replies])
     answered = document.get("timestamp_answered")
     features.append(number("active", host, "icmp_timestamp", float(answered) if isinstance(answered, bool) else None))
     arp = document.get("arp")
     if isinstance(arp, list):
-        replies = [each for each in arp if isinstance(each, dict)]
+        replies = [reply for reply in arp if isinstance(reply, dict)]
         features.append(number("active", host, "arp_replies", float(len(replies)), len(replies)))
-        sizes = [_number(each.get("bytes")) for each in replies]
+        sizes = [_number(reply.get("bytes")) for reply in replies]
         features.append(number("active", host, "arp_reply_bytes", _most(sizes), len(replies)))
-        features += moments("active", host, "arp_delay", "_s", [_number(each.get("delay_s")) for each in replies])
+        features += moments("active", host, "arp_delay", "_s", [_number(reply.get("delay_s")) for reply in replies])
     return features
 
 
 def refused(content: bytes) -> list[str]:
     """Return the requests to a neighbour that were refused."""
-    return [str(each) for each in _list(_document(content), "refused")]
+    return [str(request) for request in _list(_document(content), "refused")]
 
 
 def identifications(ids: Sequence[float]) -> str | None:
@@ -88,7 +88,7 @@ def identifications(ids: Sequence[float]) -> str | None:
     steps = [int(after - before) % 2**16 for before, after in pairwise(ids)]
     kinds = Counter("same" if step == 0 else "increasing" if step <= STEP else "random" for step in steps)
     kind, count = kinds.most_common(1)[0]
-    if sum(each == 0 for each in ids) >= 0.9 * len(ids):
+    if sum(identification == 0 for identification in ids) >= 0.9 * len(ids):
         return "zero"
     return kind if count >= 0.9 * len(steps) else "mixed"
 
@@ -102,16 +102,16 @@ def machine(host: str, content: bytes) -> list[Feature]:
         features.append(word("host", host, name, _optional_text(document, name)))
     for name in ("cpu_flags", "pci_ids", "block_devices"):
         values = document.get(name)
-        words = [str(each) for each in values] if isinstance(values, list) else None
+        words = [str(value) for value in values] if isinstance(values, list) else None
         features.append(Feature("host", host, name, None if words is None else " ".join(words), _count(words), 1))
     for pair in _list(document, "dmi"):
         if not isinstance(pair, list) or len(pair) != 2:
             raise ValueError(f"dmi holds {pair!r}, expected a name and a value")
         name, value = pair
         features.append(word("host", host, f"dmi_{name}", value if isinstance(value, str) else None))
-    devices = [each for each in _list(document, "net_devices") if isinstance(each, dict) and each.get("name") != "lo"]
+    devices = [device for device in _list(document, "net_devices") if isinstance(device, dict) and device.get("name") != "lo"]
     for name, field in (("net_devices", "name"), ("net_drivers", "driver"), ("net_mac_vendors", "mac_vendor")):
-        features.append(word("host", host, name, " ".join(str(each.get(field) or "-") for each in devices) or None))
+        features.append(word("host", host, name, " ".join(str(device.get(field) or "-") for device in devices) or None))
     costs = ("timer_cost_s", "rdtsc_cost_s", "cpuid_cost_s")
     return [*features, *(number("host", host, name, _number(document.get(name)), 101) for name in costs)]
 

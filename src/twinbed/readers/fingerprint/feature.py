@@ -61,6 +61,6 @@ def table(features: Iterable[Feature]) -> pa.Table:
         "value": pa.float64(),
         "seen": pa.int64(),
     }
-    rows = [(each.observer, each.host, each.name, each.text, each.value, each.seen) for each in features]
+    rows = [(feature.observer, feature.host, feature.name, feature.text, feature.value, feature.seen) for feature in features]
     columns = zip(*rows, strict=True) if rows else ([] for _ in types)
     return pa.table({name: pa.array(column, types[name]) for name, column in zip(types, columns, strict=True)})

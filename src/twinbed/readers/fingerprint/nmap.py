@@ -47,26 +47,26 @@ def _root(report: bytes) -> ElementTree.Element:
 
 
 def _features(host: str, root: ElementTree.Element) -> Iterator[Feature]:
-    about = root.find("host")
-    if about is None or about.get("timedout") == "true":
+    answers = root.find("host")
+    if answers is None or answers.get("timedout") == "true":
         raise ValueError("nmap's time was up before it had looked at the host")
-    best = about.find("os/osmatch")
+    best = answers.find("os/osmatch")
     accuracy = float(best.get("accuracy", "nan")) if best is not None else None
     yield Feature("active", host, "nmap_os", None if best is None else best.get("name"), accuracy, PROBES)
-    for service in about.findall("ports/port/service"):
+    for service in answers.findall("ports/port/service"):
         if service.get("method") == "probed":
             known = (service.get(part) for part in ("name", "product", "version", "extrainfo"))
-            yield word("active", host, "nmap_service", " ".join(each for each in known if each))
-    yield from _tests(host, about)
+            yield word("active", host, "nmap_service", " ".join(name for name in known if name))
+    yield from _tests(host, answers)
     for element, name in (("tcpsequence", "difficulty"), ("ipidsequence", "class"), ("tcptssequence", "class")):
-        sequence = about.find(element)
+        sequence = answers.find(element)
         yield word("active", host, f"nmap_{element}", None if sequence is None else sequence.get(name), 6)
-    distance = about.find("distance")
+    distance = answers.find("distance")
     yield number("active", host, "nmap_hops", None if distance is None else float(distance.get("value", "nan")))
 
 
-def _tests(host: str, about: ElementTree.Element) -> Iterator[Feature]:
-    fingerprint = about.find("os/osfingerprint")
+def _tests(host: str, answers: ElementTree.Element) -> Iterator[Feature]:
+    fingerprint = answers.find("os/osfingerprint")
     # The text is in lines of 70 characters that begin with OS:.
     text = (
         ""

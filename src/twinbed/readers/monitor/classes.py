@@ -72,7 +72,7 @@ def class_of(row: Mapping[str, object], services: Sequence[Service]) -> str:
     originator, responder = row["originator_port"], row["responder_port"]
     assert isinstance(ip_protocol, int) and isinstance(state, str)
     assert isinstance(originator, int) and isinstance(responder, int)
-    if any(row["protocol"] == each.protocol and each.port in (None, responder) for each in services):
+    if any(row["protocol"] == service.protocol and service.port in (None, responder) for service in services):
         return RETRY if ip_protocol == TCP and state in UNESTABLISHED else WORKLOAD
     # The other port is a code where no answer is defined.
     port = originator if ip_protocol in (ICMP, ICMPV6) else responder

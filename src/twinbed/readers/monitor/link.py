@@ -51,9 +51,9 @@ def read(path: Path, link: str) -> Monitored:
 
 def values(monitored: Sequence[Monitored], host: str) -> Iterator[Value]:
     """Yield the values of some links together."""
-    yield value("monitored_connections", sum(each.ignoring.num_rows for each in monitored), host)
-    yield value("strict_connections", sum(each.strict.num_rows for each in monitored), host)
-    lost = sum(_complete(each.ignoring) - _complete(each.strict) for each in monitored)
+    yield value("monitored_connections", sum(link.ignoring.num_rows for link in monitored), host)
+    yield value("strict_connections", sum(link.strict.num_rows for link in monitored), host)
+    lost = sum(_complete(link.ignoring) - _complete(link.strict) for link in monitored)
     yield value("connections_lost_to_checksums", lost, host)
     of = _verdicts(monitored)
     verifiable = of["good"] + of["bad"] + of["partial"]
@@ -70,12 +70,12 @@ def _complete(log: pa.Table) -> int:
 
 
 def _verdicts(monitored: Sequence[Monitored]) -> Mapping[str, int]:
-    checksums = [each.summary["checksums"][name] for each in monitored for name in TRANSPORTS]
+    checksums = [link.summary["checksums"][name] for link in monitored for name in TRANSPORTS]
     return {
-        "good": sum(each["good"] for each in checksums),
-        "bad": sum(each["bad"] for each in checksums),
-        "partial": sum(each["partial"] for each in checksums),
-        "not_checked": sum(each["not_checked"] for each in checksums),
+        "good": sum(checksum["good"] for checksum in checksums),
+        "bad": sum(checksum["bad"] for checksum in checksums),
+        "partial": sum(checksum["partial"] for checksum in checksums),
+        "not_checked": sum(checksum["not_checked"] for checksum in checksums),
     }
 
 

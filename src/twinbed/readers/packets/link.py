@@ -91,9 +91,9 @@ def _drops(host: str, packets: int, counters: tcpdump.Counters | None) -> Iterat
 
 def checksums(where: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Iterator[Caution]:
     """Yield cautions on bad checksums, and on those left to the NIC. Packets cut by the snap length cannot be checked."""
-    bad = sum(each["bad"] for each in verdicts.values())
-    partial = sum(each["partial"] for each in verdicts.values())
-    checked = bad + partial + sum(each["good"] for each in verdicts.values())
+    bad = sum(verdict["bad"] for verdict in verdicts.values())
+    partial = sum(verdict["partial"] for verdict in verdicts.values())
+    checked = bad + partial + sum(verdict["good"] for verdict in verdicts.values())
     if bad:
         yield Caution(Kind.BAD_CHECKSUMS, f"{bad} of {checked} that could be checked {where}")
     if partial:
@@ -103,7 +103,9 @@ def checksums(where: str, verdicts: Mapping[str, _core.ChecksumVerdicts]) -> Ite
 def values(captures: Sequence[Capture], host: str) -> Iterator[Value]:
     """Yield the values of some links' captures together: for each direction, and sums for both; null if hidden in one."""
     hidden = frozenset[str]().union(*(capture.hidden for capture in captures))
-    yield from (replace(each, value=None) if each.metric in hidden else each for each in _values(captures, host))
+    yield from (
+        replace(measured, value=None) if measured.metric in hidden else measured for measured in _values(captures, host)
+    )
 
 
 def _values(captures: Sequence[Capture], host: str) -> Iterator[Value]:

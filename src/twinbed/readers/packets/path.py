@@ -95,7 +95,8 @@ def density_values(matched: Sequence[Mapping[str, pa.Table]], host: str) -> Iter
     """Yield how late late packets are, and how many a receiver holds, one way; nothing where no packet arrived."""
     for direction in WAYS:
         late, held = (
-            [row for each in matched for row in each[table].to_pylist() if row["direction"] == direction] for table in DENSITIES
+            [row for tables in matched for row in tables[table].to_pylist() if row["direction"] == direction]
+            for table in DENSITIES
         )
         behind = [(row["displacement"], row["packets"]) for row in late if row["displacement"] > 0]
         if late:

@@ -41,7 +41,7 @@ def of_all(values: Sequence[Value], drawn: Drawn, work: Mapping[str, float]) -> 
 
 def _estimated(value: Value, of_clients: Sequence[float | None], of: int, work: Work | None) -> Value:
     """Return nothing where one of the sample is missing: the others were not drawn at random."""
-    known = [each for each in of_clients if each is not None]
+    known = [number for number in of_clients if number is not None]
     if not known or len(known) < len(of_clients):
         return replace(value, value=None)
     estimate = total(known, of, work, LEVEL)

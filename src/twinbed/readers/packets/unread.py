@@ -32,20 +32,22 @@ _NEVER_IP = frozenset(
 """Kinds of frames without an IP packet."""
 
 
-def hidden(about: _core.LogSummary) -> frozenset[str]:
+def hidden(summary: _core.LogSummary) -> frozenset[str]:
     """Return the unknown metrics: of connections where no packet could be read, of TCP where packets are in tunnels."""
-    unread = sum(about["skipped"].values()) + sum(number for kind, number in about["not_ip"].items() if kind not in _NEVER_IP)
-    if unread and not about["connections"]:
+    unread = sum(summary["skipped"].values()) + sum(
+        number for kind, number in summary["not_ip"].items() if kind not in _NEVER_IP
+    )
+    if unread and not summary["connections"]:
         return _OF_CONNECTIONS
-    return INSIDE_TUNNELS if any(note.endswith(TUNNEL) for note in about["notes"]) else frozenset()
+    return INSIDE_TUNNELS if any(note.endswith(TUNNEL) for note in summary["notes"]) else frozenset()
 
 
-def texts(about: _core.LogSummary, *, tunnels: bool) -> Iterator[str]:
+def texts(summary: _core.LogSummary, *, tunnels: bool) -> Iterator[str]:
     """Yield texts on packets in tunnels and how to count their content, and on times that go back."""
-    for note, number in about["notes"].items():
+    for note, number in summary["notes"].items():
         if note.endswith(TUNNEL):
             kind = note.removesuffix(TUNNEL).replace("_", "-").upper()
             remedy = "they are fragments, which are not entered" if tunnels else "`tunnels: true` counts it"
-            yield f"{number} of {about['packets']} packets in a tunnel ({kind}), whose TCP is not counted: {remedy}"
-    if back := about["notes"].get(SET_BACK):
+            yield f"{number} of {summary['packets']} packets in a tunnel ({kind}), whose TCP is not counted: {remedy}"
+    if back := summary["notes"].get(SET_BACK):
         yield f"{amount(back, 'packet')} dated 1 ms or more before the one ahead in the connection: doubt durations and rates"

@@ -86,7 +86,7 @@ class _Ends:
             protocol, _, port, _, server = key
             if protocol != ICMP and self.taken.get((protocol, port, server), key) != key:
                 self.notes["connections whose client got another port"] += 1
-                free = (each for each in range(_FIRST_PORT, 65536) if (protocol, each, server) not in self.taken)
+                free = (port for port in range(_FIRST_PORT, 65536) if (protocol, port, server) not in self.taken)
                 port = next(free, 0)
                 if not port:
                     raise ValueError(f"more connections to port {server} than one client has ports: replay fewer packets")

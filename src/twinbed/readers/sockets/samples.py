@@ -227,7 +227,7 @@ def _socket(body: bytes) -> tuple[int, Socket]:
     number, family, at_start, local_port, remote_port, _zero, local, remote, _cookie = _SOCKET_HEAD.unpack_from(body)
     size = 4 if family == 4 else 16
     congestion = body[_SOCKET_HEAD.size :].decode("ascii", "replace")
-    addresses = (str(ip_address(each[:size])) for each in (local, remote))
+    addresses = (str(ip_address(address[:size])) for address in (local, remote))
     return number, Socket(next(addresses), local_port, next(addresses), remote_port, congestion, bool(at_start))
 
 

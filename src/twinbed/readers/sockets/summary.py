@@ -71,8 +71,8 @@ class Summary:
     @property
     def seen(self) -> int:
         """Count the workload's sockets with a sample that were opened while it was sampled."""
-        there = {int(number) for number in np.unique(self.samples.socket)}
-        return sum(not socket.at_start for number, socket in enumerate(self.samples.sockets) if number in there)
+        sampled = {int(number) for number in np.unique(self.samples.socket)}
+        return sum(not socket.at_start for number, socket in enumerate(self.samples.sockets) if number in sampled)
 
     @property
     def seen_share(self) -> float | None:
@@ -100,8 +100,8 @@ class Summary:
         }
         columns = {"host": pa.array([samples.host] * len(of), pa.string()), "socket": pa.array(of, pa.int64())}
         for name, kind in ends.items():
-            each = pa.array([getattr(socket, name) for socket in samples.sockets], kind)
-            columns[name] = each.take(pa.array(of, pa.int64()))
+            values = pa.array([getattr(socket, name) for socket in samples.sockets], kind)
+            columns[name] = values.take(pa.array(of, pa.int64()))
         columns["time_s"] = pa.array(samples.time_s, pa.float64())
         columns["state"] = _words(STATE, STATES, samples)
         columns["ca_state"] = _words(CA_STATE, CA_STATES, samples)
@@ -131,8 +131,8 @@ class Summary:
     @cached_property
     def _at_start(self) -> npt.NDArray[np.bool_]:
         """Return whether a sample's socket was there before the first sample."""
-        each = np.array([socket.at_start for socket in self.samples.sockets], np.bool_)
-        return each[self.samples.socket] if len(each) else np.zeros(0, np.bool_)
+        at_start = np.array([socket.at_start for socket in self.samples.sockets], np.bool_)
+        return at_start[self.samples.socket] if len(at_start) else np.zeros(0, np.bool_)
 
     @cached_property
     def _busy_s(self) -> Numbers:
@@ -161,10 +161,10 @@ class Summary:
             return None
         of_each = (self.samples.time_s, self._column("busy_s"), self._column("bytes_sent"))
         time, busy, sent = (np.asarray(np.bincount(number, np.diff(each)[inside]), np.float64) for each in of_each)
-        there = time > 0
+        connected = time > 0
         # Times are counted in the kernel's ticks, of 1 to 10 ms.
-        idle = 1 - np.minimum(busy[there] / time[there], 1.0)
-        return _mean(idle, sent[there])
+        idle = 1 - np.minimum(busy[connected] / time[connected], 1.0)
+        return _mean(idle, sent[connected])
 
 
 def _column(field: Field, samples: Samples) -> pa.Array:
@@ -181,13 +181,15 @@ def _words(field: Field, words: dict[int, str], samples: Samples) -> pa.Array:
     import pyarrow as pa
 
     values, known = field.read(samples.infos)
-    return pa.array([words.get(int(each)) if there else None for each, there in zip(values, known, strict=True)], pa.string())
+    return pa.array(
+        [words.get(int(code)) if is_known else None for code, is_known in zip(values, known, strict=True)], pa.string()
+    )
 
 
 def _mean(column: Numbers, weights: Numbers) -> float | None:
     """Return the weighted mean; None where nothing with a weight is known."""
-    there = ~np.isnan(column) & ~np.isnan(weights) & (weights > 0)
-    return float(np.average(column[there], weights=weights[there])) if there.any() else None
+    usable = ~np.isnan(column) & ~np.isnan(weights) & (weights > 0)
+    return float(np.average(column[usable], weights=weights[usable])) if usable.any() else None
 
 
 def _sum(column: Numbers) -> float | None:

@@ -235,8 +235,8 @@ def read_back(head: Head, machine: Machine, cpus: Sequence[int]) -> Applied:
     """Read the CPUs of all threads back, as one set or, if threads differ, as several."""
     text = head.run(machine.node, f"cat /proc/{_pid(machine)}/task/*/status; true")
     threads = sorted({cpus_allowed(line) for line in text.splitlines() if line.startswith(_STATUS)})
-    found = threads[0] if len(threads) == 1 else tuple(threads) or None
-    return Applied(machine.name, "cpus", tuple(cpus), found, THREAD_STATUS)
+    actual = threads[0] if len(threads) == 1 else tuple(threads) or None
+    return Applied(machine.name, "cpus", tuple(cpus), actual, THREAD_STATUS)
 
 
 def _pid(machine: Machine) -> int:

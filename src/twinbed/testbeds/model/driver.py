@@ -88,9 +88,9 @@ def _applied(host: ModelHost, params: ModelSettings, link: Link) -> Iterator[App
     """Compare settings and link as asked with those that the host's simulations use."""
     source = "the model itself"
     settings, taken = host.network.settings, host.network.topology.link
-    found = settings.model_dump(mode="json")
+    values = settings.model_dump(mode="json")
     for name, asked in params.model_dump(mode="json").items():
-        yield Applied(host.name, name, asked, found[name], source)
+        yield Applied(host.name, name, asked, values[name], source)
     tcp = settings.tcp(host.network.topology)
     yield Applied(host.name, "mss", None, tcp.mss_bytes, source)
     yield Applied(host.name, "window", None, tcp.window_bytes, source)

@@ -81,38 +81,38 @@ def stream(flow: Flow, link: Link, tcp: Tcp, costs: Costs, chance: Random) -> St
     """Simulate a whole run over TCP, from the moment at which the connections are made."""
     clock = Clock()
     client, server = (Cpu(clock, costs.wake_s) for _ in range(2))
-    there, back = Direction(link, costs.latency_s, chance), Direction(link, costs.latency_s, chance)
-    rtt_s = back.sure(there.sure(0.0, tcp.syn_bytes), tcp.syn_bytes)
+    forth, back = Direction(link, costs.latency_s, chance), Direction(link, costs.latency_s, chance)
+    rtt_s = back.sure(forth.sure(0.0, tcp.syn_bytes), tcp.syn_bytes)
     streams = [_Stream() for _ in range(flow.streams)]
-    for each in streams:
-        each.sender = Sender(
+    for sending in streams:
+        sending.sender = Sender(
             clock,
             tcp,
-            (there, back),
+            (forth, back),
             (client, server),
             (costs.sending, costs.receiving),
-            each.read,
+            sending.read,
             lambda: None,
             rtt_s,
         )
 
     def write_paced() -> None:
         assert flow.rate is not None
-        for each in streams:
-            while each.written_bytes * 8 <= flow.rate * clock.now_s:
-                each.written_bytes += flow.block_bytes
-                each.sender.write(flow.block_bytes)
+        for writer in streams:
+            while writer.written_bytes * 8 <= flow.rate * clock.now_s:
+                writer.written_bytes += flow.block_bytes
+                writer.sender.write(flow.block_bytes)
         clock.at(clock.now_s + PACING_S, write_paced)
 
     if flow.rate is None:
-        for each in streams:
-            clock.at(0.0, each.sender.write, _ENDLESS_BYTES)
+        for sending in streams:
+            clock.at(0.0, sending.sender.write, _ENDLESS_BYTES)
     else:
         clock.at(0.0, write_paced)
     intervals = []
     for second in range(flow.seconds):
         clock.run(second + 1.0, lambda: False)
-        intervals.append([each.interval() for each in streams])
+        intervals.append([sending.interval() for sending in streams])
     return Streamed(intervals, min(client.busy_s / flow.seconds, 1.0), min(server.busy_s / flow.seconds, 1.0))
 
 
@@ -167,7 +167,7 @@ class Came:
 
 def offer(offered: Offered, link: Link, costs: Costs, chance: Random) -> Came:
     """Simulate a whole run over UDP. iperf3 sends the datagrams due each millisecond, streams in turn."""
-    there = Direction(link, costs.latency_s, chance)
+    forth = Direction(link, costs.latency_s, chance)
     size, frames = offered.payload_bytes, offered.frames_bytes
     sending_s = costs.sending.segment_s + size * costs.sending.byte_s
     reading_s = costs.receiving.segment_s + size * costs.receiving.byte_s
@@ -187,7 +187,7 @@ def offer(offered: Offered, link: Link, costs: Costs, chance: Random) -> Came:
         number += 1
         client_busy_s += sending_s
         intervals[int(sender_s)][which].sent += 1
-        arrival_s = there.passes(sender_s, frames)
+        arrival_s = forth.passes(sender_s, frames)
         if arrival_s is not None:
             while waiting and waiting[0] <= arrival_s:
                 waiting.popleft()
@@ -219,17 +219,17 @@ _Row = Mapping[str, object]
 
 
 def of_tcp(streamed: Streamed, omit_s: int) -> str:
-    def sent(each: Sent) -> dict[str, float]:
+    def sent(interval: Sent) -> dict[str, float]:
         return {
-            "bytes": each.sent_bytes,
-            "retransmits": each.retransmissions,
-            "snd_cwnd": each.cwnd_bytes,
-            "rtt": round(each.rtt_s * 1e6),
+            "bytes": interval.sent_bytes,
+            "retransmits": interval.retransmissions,
+            "snd_cwnd": interval.cwnd_bytes,
+            "rtt": round(interval.rtt_s * 1e6),
         }
 
     return _report(
         _intervals(streamed.intervals, sent, ("bytes", "retransmits"), omit_s),
-        _intervals(streamed.intervals, lambda each: {"bytes": each.received_bytes}, ("bytes",), omit_s),
+        _intervals(streamed.intervals, lambda interval: {"bytes": interval.received_bytes}, ("bytes",), omit_s),
         streamed.client_share,
         streamed.server_share,
     )
@@ -238,15 +238,15 @@ def of_tcp(streamed: Streamed, omit_s: int) -> str:
 def of_udp(came: Came, offered: Offered, omit_s: int) -> str:
     size = offered.payload_bytes
     sent = _intervals(
-        came.intervals, lambda each: {"bytes": each.sent * size, "packets": each.sent}, ("bytes", "packets"), omit_s
+        came.intervals, lambda interval: {"bytes": interval.sent * size, "packets": interval.sent}, ("bytes", "packets"), omit_s
     )
     received = _intervals(
         came.intervals,
-        lambda each: {
-            "bytes": each.received * size,
-            "packets": each.received + each.lost,
-            "lost_packets": each.lost,
-            "jitter_ms": each.jitter_s * 1000,
+        lambda interval: {
+            "bytes": interval.received * size,
+            "packets": interval.received + interval.lost,
+            "lost_packets": interval.lost,
+            "jitter_ms": interval.jitter_s * 1000,
             "out_of_order": 0,
         },
         ("bytes", "packets", "lost_packets"),
@@ -269,12 +269,12 @@ def _intervals(
         omitted = number < omit_s
         start = number if omitted else number - omit_s
         span = {"start": start, "end": start + 1, "seconds": 1}
-        rows = [{**row(each), "omitted": omitted} for each in of_streams]
-        together: dict[str, object] = {name: sum(each[name] for each in rows) for name in summed}
+        rows = [{**row(interval), "omitted": omitted} for interval in of_streams]
+        together: dict[str, object] = {name: sum(values[name] for values in rows) for name in summed}
         if mean is not None:
-            together[mean] = fmean(each[mean] for each in rows)
-        streams = [{**span, **each, "bits_per_second": 8 * each["bytes"]} for each in rows]
-        total = {**span, **together, "bits_per_second": 8 * sum(each["bytes"] for each in rows), "omitted": omitted}
+            together[mean] = fmean(values[mean] for values in rows)
+        streams = [{**span, **values, "bits_per_second": 8 * values["bytes"]} for values in rows]
+        total = {**span, **together, "bits_per_second": 8 * sum(values["bytes"] for values in rows), "omitted": omitted}
         intervals.append({"streams": streams, "sum": total})
     return intervals
 

@@ -247,19 +247,19 @@ def report(seen: Seen, *, url: tuple[str, int, str], server: str, threads: int, 
 
 def _times(requests: Sequence[Request]) -> list[str]:
     stages = {
-        "Connect:": [each.connect_s for each in requests],
-        "Processing:": [each.total_s - each.connect_s for each in requests],
-        "Waiting:": [each.waiting_s for each in requests],
-        "Total:": [each.total_s for each in requests],
+        "Connect:": [request.connect_s for request in requests],
+        "Processing:": [request.total_s - request.connect_s for request in requests],
+        "Waiting:": [request.waiting_s for request in requests],
+        "Total:": [request.total_s for request in requests],
     }
     lines = ["", "Connection Times (ms)", "              min  mean[+/-sd] median   max"]
     for name, times in stages.items():
         mean = fmean(times)
-        sd = math.sqrt(math.fsum((each - mean) ** 2 for each in times) / (len(times) - 1)) if len(times) > 1 else 0.0
+        sd = math.sqrt(math.fsum((time_s - mean) ** 2 for time_s in times) / (len(times) - 1)) if len(times) > 1 else 0.0
         ordered = sorted(times)
         half = len(ordered) // 2
         median = ordered[half] if len(ordered) % 2 else (ordered[half] + ordered[half - 1]) / 2
-        least, middle, most = (_ms(each) for each in (ordered[0], median, ordered[-1]))
+        least, middle, most = (_ms(time_s) for time_s in (ordered[0], median, ordered[-1]))
         lines.append(f"{name:<11} {least:5d} {_ms(mean):4d} {sd * 1000:5.1f} {middle:6d} {most:7d}")
     totals = sorted(stages["Total:"])
     lines += ["", "Percentage of the requests served within a certain time (ms)"]
@@ -269,7 +269,7 @@ def _times(requests: Sequence[Request]) -> list[str]:
 
 def percentiles(requests: Sequence[Request]) -> str:
     """Return the file of ``-e``."""
-    totals = sorted(each.total_s for each in requests)
+    totals = sorted(request.total_s for request in requests)
     rows = [f"{percent},{_percentile(totals, percent) * 1000:.3f}" for percent in range(101)] if totals else []
     return "\n".join(["Percentage served,Time in ms", *rows]) + "\n"
 
@@ -277,11 +277,11 @@ def percentiles(requests: Sequence[Request]) -> str:
 def rows(requests: Sequence[Request]) -> str:
     """Return the file of ``-g``, sorted by total time."""
     lines = ["starttime\tseconds\tctime\tdtime\tttime\twait"]
-    for each in sorted(requests, key=lambda each: each.total_s):
-        begun = time.asctime(time.gmtime(each.started_s))
-        connect, total = _ms(each.connect_s), _ms(each.total_s)
-        processing, waiting = _ms(each.total_s - each.connect_s), _ms(each.waiting_s)
-        lines.append(f"{begun}\t{int(each.started_s)}\t{connect}\t{processing}\t{total}\t{waiting}")
+    for request in sorted(requests, key=lambda request: request.total_s):
+        begun = time.asctime(time.gmtime(request.started_s))
+        connect, total = _ms(request.connect_s), _ms(request.total_s)
+        processing, waiting = _ms(request.total_s - request.connect_s), _ms(request.waiting_s)
+        lines.append(f"{begun}\t{int(request.started_s)}\t{connect}\t{processing}\t{total}\t{waiting}")
     return "\n".join(lines) + "\n"
 
 

@@ -209,8 +209,8 @@ def _open_files(machine: AgentHost, guest: Guest) -> list[tuple[str, str]]:
 def _only_reads(machine: AgentHost, guest: Guest) -> Iterator[Applied]:
     """Check that QEMU only reads the memory's file, which all guests of a snapshot share."""
     modes = [mode for mode, name in _open_files(machine, guest) if re.search(rf"/{FOLDER}/[0-9a-f]+/memory$", name)]
-    found = "read" if modes and set(modes) == {"500"} else f"mode {' '.join(modes)}"
-    yield Applied(guest.host.name, "snapshot.memory", "read", found, "/proc/PID/fd of QEMU: mode of the memory's file")
+    mode_found = "read" if modes and set(modes) == {"500"} else f"mode {' '.join(modes)}"
+    yield Applied(guest.host.name, "snapshot.memory", "read", mode_found, "/proc/PID/fd of QEMU: mode of the memory's file")
 
 
 def _confined(machine: AgentHost, guest: Guest) -> Iterator[Applied]:

@@ -45,7 +45,7 @@ def chosen(lease: Lease, named: str | None, devices: Sequence[Device]) -> str:
     """Choose the NIC of the experiment link. Raises HostError if several could be it, or if it carries the SSH connection."""
     host = lease.host
     carries = _management(lease, devices)
-    by_name = {each.name: each for each in devices}
+    by_name = {device.name: device for device in devices}
     if named is not None:
         if named not in by_name:
             raise HostError(f"{host.name}: no NIC {named}: set nic to one of {_listed(devices)}")
@@ -67,12 +67,12 @@ def chosen(lease: Lease, named: str | None, devices: Sequence[Device]) -> str:
 
 def candidates(devices: Sequence[Device], carries: str | None) -> list[Device]:
     """Return the devices that could be the experiment link's NIC. ``carries``: the device of the SSH connection."""
-    return [each for each in devices if each.kind in _KINDS and each.carrier and each.name not in ("lo", carries)]
+    return [device for device in devices if device.kind in _KINDS and device.carrier and device.name not in ("lo", carries)]
 
 
 def with_address(devices: Sequence[Device], address: str) -> str | None:
     """Return the device with an address (without prefix length); None if none has it."""
-    return next((each.name for each in devices if address in {own.partition("/")[0] for own in each.addresses}), None)
+    return next((device.name for device in devices if address in {own.partition("/")[0] for own in device.addresses}), None)
 
 
 def _management(lease: Lease, devices: Sequence[Device]) -> str | None:
@@ -93,9 +93,9 @@ def way(host: AgentHost, address: str) -> str | None:
 
 def _listed(devices: Sequence[Device]) -> str:
     shown = [
-        f"{each.name} ({'carrier' if each.carrier else 'no carrier'}{''.join(f', {a}' for a in each.addresses)})"
-        for each in devices
-        if each.name != "lo"
+        f"{device.name} ({'carrier' if device.carrier else 'no carrier'}{''.join(f', {a}' for a in device.addresses)})"
+        for device in devices
+        if device.name != "lo"
     ]
     return "; ".join(shown) or "none"
 
@@ -103,7 +103,7 @@ def _listed(devices: Sequence[Device]) -> str:
 def prepare(lease: Lease, nic: str, address: IPv4Interface, link: Link, settings: HostSettings) -> Experiment:
     """Read the NIC's state and enter all of it into the undo. Nothing changes yet."""
     host = lease.host
-    device = next(each for each in network.devices_of(host) if each.name == nic)
+    device = next(known for known in network.devices_of(host) if known.name == nic)
     speed = _speed(host.run(["ethtool", nic]).text)
     shaped = _shaped(host.name, nic, link, speed)
     qdisc = _discipline(host, nic)
