@@ -177,8 +177,13 @@ def test_json_without_the_number(text: str, path: str, message: str) -> None:
 
 def test_values_one_a_line_are_the_times_of_single_requests() -> None:
     found = Reading(values=True).find("100\n300\n\n200\n", "us")
-    assert found.value == pytest.approx(200e-6) and found.numbers == [1e-4, 3e-4, 2e-4]
+    assert found.value == pytest.approx(200e-6) and list(found.numbers) == [1e-4, 3e-4, 2e-4]
     assert read("1\n2\n3\n4\n5\n", values=True, take="p50") == 3
+    assert read("1\n2\n3\n", values=True, take=2) == 2 and read("1\n2\n", values=True, take="count") == 2
+    assert read("1ms\n\n2us\n", "s", values=True, take="max") == 0.001
+    for text in ("nan\n", "1\ninf\n", "1\n1,2\n", '1\n"2"\n', "1\n1e999\n"):
+        with pytest.raises(ValueError, match="is no"):
+            read(text, values=True)
     with pytest.raises(ValueError, match="line 2, column 1: 'two' is no number"):
         read("1\ntwo\n", values=True)
     with pytest.raises(ValueError, match="holds no number"):
