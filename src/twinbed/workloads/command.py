@@ -73,7 +73,9 @@ _TEXT = re.compile(r"(client|server)\.(stdout|stderr|file:[A-Za-z0-9_-][A-Za-z0-
 
 
 def _argument(value: object) -> object:
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, bool):
+        raise ValueError(f'{str(value).lower()} is no text; write "{str(value).lower()}" with its quotes')
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _list(value: object) -> object:
