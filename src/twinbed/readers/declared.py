@@ -393,7 +393,10 @@ def _rows(lines: Sequence[str], separator: str) -> Iterator[tuple[int, list[str]
     """Yield line and cells; each line is a row."""
     for at, line in enumerate(lines, start=1):
         if line.strip():
-            cells = line.split() if separator == "space" else next(csv.reader([line], delimiter=_SEPARATORS[separator]))
+            try:
+                cells = line.split() if separator == "space" else next(csv.reader([line], delimiter=_SEPARATORS[separator]))
+            except csv.Error as error:
+                raise ValueError(f"line {at} is no row: {error}") from None
             yield at, [cell.strip() for cell in cells]
 
 
