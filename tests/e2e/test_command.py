@@ -22,6 +22,7 @@ SERVER = """\
 #!/usr/bin/perl
 use strict; use IO::Socket::INET; $| = 1;
 my $listener = IO::Socket::INET->new(LocalPort => 7000, Listen => 5, ReuseAddr => 1) or die "cannot listen: $!\\n";
+my $datagrams = IO::Socket::INET->new(LocalPort => 7001, Proto => "udp") or die;
 print "serving on 7000\\n";
 while (my $connection = $listener->accept) { while (<$connection>) { print $connection uc } }
 """
@@ -129,6 +130,12 @@ def test_it_runs_on_a_guest_too_and_levels_reach_the_program(tmp_path: Path, lea
     assert [record["status"] for record in records] == ["complete", "complete"], [record["reason"] for record in records]
     files = [*(tmp_path / "results" / "runs").glob("*/artifacts/client/times.txt")]
     assert [len(file.read_text().split()) for file in files] == [50, 50]
+
+
+@pytest.mark.parametrize("ready", ["{listening: 7001, protocol: udp}", "{after: 1s}"])
+def test_other_signs_of_readiness(ready: str, tmp_path: Path) -> None:
+    done = twinbed("try", write(tmp_path, READY=ready), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 WRONG = {

@@ -64,3 +64,20 @@ def test_a_container_image_is_refused_on_hosts_with_systems_of_their_own(two: Ma
     done = twinbed("run", str(studied(tmp_path, two, workload, image="none")), "-o", str(tmp_path / "results"))
     assert done.returncode == 3
     assert "its hosts run a system of their own" in done.stderr
+
+
+def test_own_files_are_put_into_the_image_and_never_onto_a_hosts_own_system(two: Machines, tmp_path: Path) -> None:
+    (tmp_path / "one.sh").write_text("#!/bin/sh\necho 1\n")
+    (tmp_path / "one.sh").chmod(0o755)
+    workload = {"files": {"one.sh": "/opt/one.sh"}, "client": {"run": ["/opt/one.sh"]}}
+    study = studied(tmp_path, two, workload, image="archive")
+    done = twinbed("run", str(study), "-o", str(tmp_path / "results"), "--no-report")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not Path("/opt/one.sh").exists()
+    study = studied(tmp_path, two, workload, image="none")
+    done = twinbed("run", str(study), "-o", str(tmp_path / "results"), "--no-report")
+    assert done.returncode == 3 and "on which /opt/one.sh would stay" in done.stderr, done.stderr
+    workload = {"files": {"one.sh": "/run/one.sh"}, "client": {"run": ["/run/one.sh"]}}
+    done = twinbed("run", str(studied(tmp_path, two, workload, image="none")), "-o", str(tmp_path / "results"), "--no-report")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not Path("/run/one.sh").exists()

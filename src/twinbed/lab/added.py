@@ -34,7 +34,29 @@ def checks(runs: Iterable[Run], plugins: Plugins) -> list[Check]:
         for run in runs
         if run.workload.params.added().image and not _from_image(run, plugins)
     ]
+    refused += [
+        Check(
+            f"files of the workload on {run.testbed_name}",
+            False,
+            f"its hosts run a system of their own, on which {path} would stay",
+            "use testbeds whose hosts run twinbed's image, or give files paths below /run or /tmp",
+        )
+        for run in runs
+        if not _from_image(run, plugins)
+        for path in _staying(run, plugins)
+    ]
     return list(dict.fromkeys([*refused, *(_check(spec, added) for spec, added in _wanted(runs, plugins))]))
+
+
+_PRIVATE = ("/run/", "/tmp/", "{artifacts}/")
+"""Folders that are a run's own on every host, as paths begin in plans."""
+
+
+def _staying(run: Run, plugins: Plugins) -> Iterator[str]:
+    """Yield the paths of files that a run would leave on hosts that run a system of their own."""
+    pairs = [(*names, _ANY) for names in run.topology.names()]
+    plan = plugins.workloads[run.workload.kind].planned(run.workload.params, pairs)
+    yield from (path for _, path, _ in plan.files if not path.startswith(_PRIVATE))
 
 
 def _from_image(run: Run, plugins: Plugins) -> bool:

@@ -8,6 +8,7 @@ says how far the declaration matches.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ SHOWN = 80
 """Characters of a text in a message."""
 MOST_IN_A_LINE = 1000
 """The most matches in one line."""
+MOST_LINES = 1_000_000
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", re.ASCII)
 _SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
@@ -162,8 +164,9 @@ class Reading(BaseModel):
 
     def find(self, text: str, unit: str) -> Found:
         """Return the number in a text. Raises ValueError."""
-        spots = list(self._spots(text))
-        take = self.take or ("mean" if self.values else None)
+        if self.values:
+            return self._of_values(text, unit)
+        spots, take = list(self._spots(text)), self.take
         if take == COUNT:
             return Found(float(len(spots)), spots[0] if spots else Spot("nothing matches"), ())
         if not spots:
@@ -181,6 +184,21 @@ class Reading(BaseModel):
         more = 0 if take in ("first", "last") else len(spots) - 1
         return Found(_taken(take or "first", numbers), replace(spot, more=more), numbers)
 
+    def _of_values(self, text: str, unit: str) -> Found:
+        """Read a number a line: millions of requests have no place each."""
+        numbers: Sequence[float] | None = _column(text, unit)
+        if numbers is None:
+            lines = enumerate(text.split("\n"), start=1)
+            numbers = [number_of(Spot(line, at, 1), unit) for at, line in lines if line.strip()]
+        if not len(numbers):
+            raise ValueError("holds no number")
+        take = self.take or "mean"
+        if isinstance(take, int) and take > len(numbers):
+            raise ValueError(f"has {amount(len(numbers), 'line')}, so none with number {take}")
+        value = numbers[take - 1] if isinstance(take, int) else len(numbers) if take == COUNT else _taken(take, numbers)
+        first = next(Spot(line, at, 1) for at, line in enumerate(io.StringIO(text), start=1) if line.strip())
+        return Found(float(value), replace(first, more=len(numbers) - 1), numbers)
+
     def _spots(self, text: str) -> Iterator[Spot]:
         if self.json_ is not None:
             return _in_json(text, self.json_)
@@ -194,9 +212,29 @@ class Reading(BaseModel):
         if self.regex is not None:
             found = _in_lines(lines[first:], self.regex, first)
             return found if self.take != COUNT or any(_counts(lines[first:], self.regex)) else iter(())
-        if self.csv is not None:
-            return _in_csv(lines[first:], self.csv, first)
-        return (Spot(line, at, 1) for at, line in enumerate(lines, start=1) if line.strip())
+        return _in_csv(lines[first:], self.csv, first) if self.csv is not None else iter(())
+
+
+def _column(text: str, unit: str) -> Sequence[float] | None:
+    """Return the plain numbers of a text in base units; None if any line is something else."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import csv as table
+
+    if unit not in UNITS or not text.strip():
+        return None
+    column = table.ReadOptions(column_names=["value"])
+    plain, numbers_only = (
+        table.ParseOptions(quote_char=False),
+        table.ConvertOptions(column_types={"value": pa.float64()}, null_values=[]),
+    )
+    try:
+        read = table.read_csv(pa.BufferReader(text.encode()), column, plain, numbers_only)
+    except pa.ArrowInvalid:
+        return None
+    _, times, over = UNITS[unit]
+    numbers: Sequence[float] = read["value"].to_numpy() * times / over
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _taken(take: str, numbers: Sequence[float]) -> float:
@@ -216,8 +254,12 @@ def number_of(spot: Spot, unit: str) -> float:
     if match is None or (own and (own not in UNITS or base != UNITS.get(unit, (unit,))[0])):
         raise ValueError(f"{spot} is no number{f' of {unit}' if own else ''}")
     digits = match[0].replace(",", "")
-    # Decimal and exact, so that 0.12 ms is 0.00012 s.
-    number = float(Decimal(digits) * Decimal(times) / Decimal(over)) if spot.number is None else spot.number * times / over
+    if spot.number is not None:
+        number = spot.number * times / over
+    elif times == 1 and "e" not in digits.lower():
+        number = float(f"{digits}e-{len(f'{over:.0f}') - 1}")  # exact, so that 0.12 ms is 0.00012 s
+    else:
+        number = float(Decimal(digits) * Decimal(times) / Decimal(over))
     if not math.isfinite(number):
         raise ValueError(f"{spot} is no finite number")
     return number
@@ -286,6 +328,8 @@ def _in_lines(lines: Sequence[str], pattern: str, first: int) -> Iterator[Spot]:
     places = [at for at, count in enumerate(counts) if count]
     if not places:
         raise ValueError(f"{pattern!r} matches nowhere; {_end(lines, pattern, first)}")
+    if len(places) > MOST_LINES:
+        raise ValueError(f"{pattern!r} matches in {len(places):,} lines; at most {MOST_LINES:,} are read: use values: on")
     for at, (before, text, rest) in zip(places, _parts([lines[at] for at in places], pattern), strict=True):
         if counts[at] > MOST_IN_A_LINE:
             raise ValueError(f"line {first + at + 1} has {pattern!r} {counts[at]:,} times; at most {MOST_IN_A_LINE:,} are read")
@@ -349,7 +393,10 @@ def _rows(lines: Sequence[str], separator: str) -> Iterator[tuple[int, list[str]
     """Yield line and cells; each line is a row."""
     for at, line in enumerate(lines, start=1):
         if line.strip():
-            cells = line.split() if separator == "space" else next(csv.reader([line], delimiter=_SEPARATORS[separator]))
+            try:
+                cells = line.split() if separator == "space" else next(csv.reader([line], delimiter=_SEPARATORS[separator]))
+            except csv.Error as error:
+                raise ValueError(f"line {at} is no row: {error}") from None
             yield at, [cell.strip() for cell in cells]
 
 

@@ -65,15 +65,15 @@ PLACES = ("server", "client", "pair", "artifacts")
 """Names in braces that are no settings."""
 _ANY_PLACE = dict.fromkeys(PLACES, "")
 _SYSTEM = ("/proc", "/sys", "/dev")
-_PRIVATE = ("/run/", "/tmp/")
-"""Folders that are a run's own on every host."""
 
 
 _TEXT = re.compile(r"(client|server)\.(stdout|stderr|file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99})")
 
 
 def _argument(value: object) -> object:
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, bool):
+        raise ValueError(f'{str(value).lower()} is no text; write "{str(value).lower()}" with its quotes')
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _list(value: object) -> object:
@@ -392,12 +392,6 @@ class CommandParams(WorkloadParams):
                 except ValueError:
                     text = filled(self.work.value, known)
                     yield Fault(("work", "value"), f"{text!r} is no number", "a number, or a setting that is one")
-
-    @property
-    def lab_only(self) -> str:
-        """Return why hosts over SSH are refused: a file would stay on them."""
-        stays = [each.to for each in self.files.values() if not each.to.startswith(_PRIVATE)]
-        return f"{stays[0]} would stay on them; files below {' or '.join(_PRIVATE)} do not" if stays else ""
 
     def own_files(self) -> Mapping[str, bytes]:
         return {name: self._contents[file.to] for name, file in self.files.items() if file.to in self._contents}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from twinbed.readers.declared import Reading, matcher
+from twinbed.readers.declared import Reading, decoded, matcher
 from twinbed.readers.single_requests import requests
 
 REPORT = """\
@@ -117,6 +121,11 @@ def test_a_cell_of_a_table(cell: dict[str, object], more: dict[str, object], val
     assert read(TABLE, csv=cell, **more) == value
 
 
+def test_a_line_that_is_no_row() -> None:
+    with pytest.raises(ValueError, match="line 2 is no row: field larger than field limit"):
+        read(f"a,b\n{'x' * 200_000},1\n", csv={"column": "b"})
+
+
 def test_a_table_without_a_head_and_with_other_separators() -> None:
     assert read("1;2;3\n4;5;6\n", csv={"row": 2, "column": 3, "separator": "semicolon"}) == 6
     assert read("a\t1\nb\t2\n", csv={"row": 1, "column": 2, "separator": "tab"}) == 1
@@ -177,8 +186,13 @@ def test_json_without_the_number(text: str, path: str, message: str) -> None:
 
 def test_values_one_a_line_are_the_times_of_single_requests() -> None:
     found = Reading(values=True).find("100\n300\n\n200\n", "us")
-    assert found.value == pytest.approx(200e-6) and found.numbers == [1e-4, 3e-4, 2e-4]
+    assert found.value == pytest.approx(200e-6) and list(found.numbers) == [1e-4, 3e-4, 2e-4]
     assert read("1\n2\n3\n4\n5\n", values=True, take="p50") == 3
+    assert read("1\n2\n3\n", values=True, take=2) == 2 and read("1\n2\n", values=True, take="count") == 2
+    assert read("1ms\n\n2us\n", "s", values=True, take="max") == 0.001
+    for text in ("nan\n", "1\ninf\n", "1\n1,2\n", '1\n"2"\n', "1\n1e999\n"):
+        with pytest.raises(ValueError, match="is no"):
+            read(text, values=True)
     with pytest.raises(ValueError, match="line 2, column 1: 'two' is no number"):
         read("1\ntwo\n", values=True)
     with pytest.raises(ValueError, match="holds no number"):
@@ -195,3 +209,38 @@ def test_requests_follow_each_other() -> None:
 def test_line_ends_and_progress_bars() -> None:
     assert matcher("^ready$")(b"10%\r50%\rready\r\n") and not matcher("^ready$")(b"not ready")
     assert matcher("x")(b"\xff\xfex") and not matcher("x")(b"")
+
+
+WAYS: tuple[dict[str, object], ...] = (
+    {"regex": r"(\S+) per second", "take": "mean"},
+    {"regex": r"([0-9.eE+-]*)", "take": "max"},
+    {"regex": r"x(.)", "after": "^a", "take": 2},
+    {"csv": {"row": {"a": 1}, "column": "b"}, "take": "sum"},
+    {"csv": {"column": 2, "separator": "space"}, "take": "p90"},
+    {"json": "a[*].b | max(@)"},
+    {"json": "*", "take": "last"},
+    {"values": True, "take": "median"},
+    {"values": True, "take": "count"},
+)
+TEXTS = st.text(st.sampled_from("ab,x1.2e-+\"'{}[]:\n\r\t \x1b\ufeff\u2028é∞nainf per second"), max_size=60)
+
+
+@given(
+    st.sampled_from(WAYS), TEXTS | st.binary(max_size=60).map(decoded), st.sampled_from(["1", "ms", "%", "MB/s", "frames", "h"])
+)
+def test_any_text_is_a_finite_number_or_an_error(how: dict[str, object], text: str, unit: str) -> None:
+    try:
+        found = Reading.model_validate(how).find(text, unit)
+    except ValueError as error:
+        assert str(error)
+    else:
+        assert math.isfinite(found.value) and str(found.spot)
+
+
+@given(st.text(max_size=20))
+def test_any_pattern_and_path_is_taken_or_refused(text: str) -> None:
+    for how in ({"regex": text}, {"json": text}, {"regex": f"({text})", "take": "first"}, {"take": text, "values": True}):
+        with contextlib.suppress(ValidationError):
+            reading = Reading.model_validate(how)
+            with contextlib.suppress(ValueError):
+                reading.find("a 1\n" + text, "1")

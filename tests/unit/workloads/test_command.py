@@ -62,6 +62,7 @@ def params(**settings: object) -> CommandParams:
             "5:17: workload.client.run: 'redis-benchmark -h {server} --csv' is a shell string, and a command is a list of"
             ' arguments; write ["redis-benchmark", "-h", "{server}", "--csv"]',
         ),
+        ("  client: {run: [true]}\n", '5:18: workload.client.run[0]: true is no text; write "true" with its quotes'),
         ("  client: {run: []}\n", "5:17: workload.client.run: a list is not allowed: Value should have at least 1 item"),
         ("  client: {run: [a], limit: 0}\n", "5:29: workload.client.limit: 0 is not allowed; allowed: greater than 0"),
         ("  client: {run: [a]}\n  packages: [Redis]\n", "6:14: workload.packages[0]: 'Redis' is not allowed"),
