@@ -67,7 +67,7 @@ class Fleet:
         if image:
             find() or build()
             # Mounted, not linked: one more link changes a file's state, and the image would be checked anew by all.
-            for part in ("images", "current", "checked"):
+            for part in ("bases", "images", "current", "checked"):
                 (cache / part).mkdir(exist_ok=True)
                 mounts += shlex.join(["mount", "--bind", str(cache_root() / part), str(cache / part)]) + " && "
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--host", "127.0.0.1", "--no-dashboard"]

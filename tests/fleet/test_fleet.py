@@ -13,6 +13,8 @@ import pytest
 from benchmarks.machines import Fleet, events, made, meanwhile, wait_until
 
 from twinbed.cli.main import run as main
+from twinbed.image import build
+from twinbed.model.image import Added
 from twinbed.results.folder import Folder
 
 pytestmark = pytest.mark.privileged
@@ -95,6 +97,23 @@ def test_containers_and_a_machine_that_dies_among_them(fleet: Fleet, tmp_path: P
     assert all(len(machines) == 1 for machines in machines_of_blocks(results).values())
     (gone,) = (each for each in events(results) if "left" in each)
     assert (gone["machine"], gone["left"]) == ("m2", "its worker is gone")
+
+
+def test_machines_make_runs_with_the_software_that_a_workload_adds(fleet: Fleet, tmp_path: Path) -> None:
+    added = Added(("redis-server", "redis-tools"))
+    image = build(added=added)
+    workload = {
+        "kind": "command",
+        "packages": list(added.packages),
+        "server": {"run": ["redis-server", "--port", "6379", "--protected-mode", "no"], "ready": {"listening": 6379}},
+        "client": {"run": ["redis-cli", "-h", "{server}", "INCR", "key"]},
+        "metrics": {"answers": {"regex": "^(1)$"}},
+    }
+    text = f"study: spread\ntestbeds: {{a: {{driver: container}}}}\nworkload: {json.dumps(workload)}\nreplicates: 2\n"
+    study, results = written(tmp_path, text=text), tmp_path / "results"
+    assert run(study, results, fleet) == 0
+    passports = [json.loads(path.read_text()) for path in (results / "runs").glob("*/passport.json")]
+    assert [passport["image"]["layer"] for passport in passports] == [image.layer] * 2
 
 
 def test_a_block_of_a_machine_that_is_gone_is_begun_again_whole(

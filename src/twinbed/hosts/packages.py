@@ -107,7 +107,10 @@ PURPOSES: Mapping[str, Sequence[Need]] = {
         Need("/usr/lib/x86_64-linux-gnu/libc.a", "libc6-dev"),
     ),
     "test": (
-        *(Need(program, program) for program in ("chromium", "cpio", "flent", "iperf3", "irtt", "nmap", "p0f", "strace")),
+        *(
+            Need(program, program)
+            for program in ("chromium", "cpio", "flent", "iperf3", "irtt", "nmap", "p0f", "skopeo", "strace")
+        ),
         *(Need(program, program) for program in ("tcptrace", "tshark", "wrk")),
         Need("ab", "apache2-utils"),
         Need("editcap", "wireshark-common"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from twinbed.hosts.cache import cache_root
 from twinbed.model.json import loads
 
-MOST = 12
+MOST = 24
 """Images with added software. Each takes some 200 MB, and what was added."""
 _HELD: dict[Path, int] = {}
 """Folder to a descriptor with a shared lock on it."""
@@ -34,7 +34,7 @@ def make(say: Callable[[str], None], most: int = MOST) -> None:
     top = cache_root()
     layered = [folder for folder in (top / "images").iterdir() if _is_layered(folder)]
     for folder in sorted(layered, key=lambda each: -(each / "manifest.json").stat().st_mtime)[most:]:
-        say(f"removing the image {folder.name}, which was not used for longest")
+        say(f"removing the image {folder.name}, the least recently used")
         _remove(folder)
     kept = {loads((folder / "manifest.json").read_bytes()).get("base") for folder in (top / "images").iterdir()}
     for folder in [each for each in (top / "bases").iterdir() if _is_layered(each) and each.name not in kept]:

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -48,7 +47,6 @@ def test_layers_and_variables_are_those_of_the_archive(prefix: str, write: objec
         assert image.environment == {"PATH": "/bin", "A": "b=c"}
 
 
-@pytest.mark.skipif(shutil.which("skopeo") is None, reason="skopeo is not installed")
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
 def test_what_skopeo_writes_is_read(packing: str, tmp_path: Path) -> None:
     docker(tmp_path / "from.tar", LAYERS, ["PATH=/bin"])
