@@ -139,10 +139,6 @@ class WorkloadParams(PluginParams):
         """Return the seconds that it runs."""
         return 10.0
 
-    def own_files(self) -> Sequence[str]:
-        """Return the names of files below the study's folder that it reads."""
-        return ()
-
     def added(self) -> Added:
         """Return the software that the image of all testbeds gets for it."""
         return NOTHING

@@ -337,9 +337,6 @@ class CommandParams(WorkloadParams):
             object.__setattr__(self, "image_digest", digest)
         return self
 
-    def own_files(self) -> Sequence[str]:
-        return tuple(self.files)
-
     def added(self) -> Added:
         return Added(self.packages, self._source or self.image, self.image_digest)
 
