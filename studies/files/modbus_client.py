@@ -10,6 +10,7 @@ A poll that ends after its cycle counts as missed; the next one starts at the ne
 import math
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from pymodbus.client import ModbusTcpClient
@@ -35,7 +36,7 @@ def main() -> None:
         missed += late
         due += (late + 1) * cycle
     client.close()
-    cycles = [after - before for before, after in zip(starts, starts[1:], strict=False)]
+    cycles = [after - before for before, after in pairwise(starts)]
     folder = Path(sys.argv[5])
     for name, numbers in (("responses", responses), ("cycles", cycles), ("deviations", [abs(each - cycle) for each in cycles])):
         (folder / f"{name}.txt").write_text("".join(f"{number:.6f}\n" for number in numbers))

@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 
-from paho.mqtt.client import MQTTv311, Client
+from paho.mqtt.client import Client, MQTTv311
 
 LIMIT_S = 10.0
 

@@ -13,7 +13,7 @@ from twinbed.terminal import say_text
 
 @click.command("studies")
 @click.argument("name", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, to edit it.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, and its own files.")
 @click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="Format to print.")
 def command(name: str | None, output: Path | None, style: str) -> None:
     """List the studies that come with twinbed, or print study NAME.
@@ -43,11 +43,27 @@ def command(name: str | None, output: Path | None, style: str) -> None:
     if output is None:
         say_text(file.read_text(encoding="utf-8"))
         return
+    _copy(file, output)
+    for source, target in _files_of(file, output.parent):
+        target.parent.mkdir(exist_ok=True)
+        _copy(source, target)
+
+
+def _files_of(study_file: Path, folder: Path) -> list[tuple[Path, Path]]:
+    """Return each file that a study's workloads read, and its place below ``folder``, unless it is there already."""
+    from twinbed.cli.studyfile import read_study
+
+    names = {name for cell in read_study(study_file).cells for name in cell.workload.params.own_files()}
+    pairs = [(study_file.parent / name, folder / name) for name in sorted(names)]
+    return [(source, target) for source, target in pairs if not target.is_file() or target.read_bytes() != source.read_bytes()]
+
+
+def _copy(source: Path, target: Path) -> None:
     try:
-        with output.open("xb") as copy:
-            copy.write(file.read_bytes())
+        with target.open("xb") as copy:
+            copy.write(source.read_bytes())
     except OSError as error:
-        raise TwinbedError(f"{output}: {error.strerror}", advice="give the name of a new file") from None
+        raise TwinbedError(f"{target}: {error.strerror}", advice="give the name of a new file") from None
 
 
 def _row(name: str, style: str) -> dict[str, object]:

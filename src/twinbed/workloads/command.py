@@ -155,6 +155,7 @@ class Program(BaseModel):
     )
     env: dict[str, Argument] = Field({}, examples=[{"LANG": "C"}], description="environment variables")
     memory: Size = Field(PROGRAM_MEMORY, ge=2**20, le=2**40, description="the most memory that it takes")
+    limit: Duration = Field(30.0, gt=0, le=86400, description="time limit of each command")
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield every text with names in braces, and where it is."""
@@ -168,7 +169,7 @@ class ServerProgram(Program):
     """The program on each server."""
 
     ready: ReadyWhen = Field(description="the sign that it is ready")
-    limit: Duration = Field(30.0, gt=0, le=3600, description="time within which it must be ready")
+    limit: Duration = Field(30.0, gt=0, le=3600, description="time limit of each command, and to be ready")
 
 
 class ClientProgram(Program):
@@ -177,7 +178,7 @@ class ClientProgram(Program):
     warm_up: Arguments | None = Field(
         None, examples=[["my-program", "--once", "{server}"]], description="command that runs before instruments start"
     )
-    limit: Duration = Field(120.0, gt=0, le=86400, examples=["120s"], description="time within which it must end")
+    limit: Duration = Field(120.0, gt=0, le=86400, examples=["120s"], description="time limit of each command")
     exit: tuple[Annotated[int, Field(ge=0, le=255)], ...] = Field(
         (0,), min_length=1, examples=[[0, 1]], description="exit codes of a good end"
     )
@@ -488,7 +489,8 @@ def workload_plan(params: CommandParams, pairs: Sequence[tuple[str, str, str]]) 
                 continue
             one = _command(host, role, program, known)
             steps = enumerate(program.prepare, start=1)
-            prepare += [replace(one, argv=_fill(argv, known), stdout=f"{role}-prepare-{step}.txt") for step, argv in steps]
+            prepared = replace(one, limit_s=program.limit)
+            prepare += [replace(prepared, argv=_fill(argv, known), stdout=f"{role}-prepare-{step}.txt") for step, argv in steps]
             if isinstance(program, ServerProgram):
                 servers.append(replace(one, ready=program.ready.sign(), limit_s=program.limit))
             elif isinstance(program, ClientProgram):

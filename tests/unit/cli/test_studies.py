@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from twinbed import registry
+from twinbed import design, registry
 from twinbed.cli import main
 from twinbed.cli.studyfile import read_study
 from twinbed.model.error import TwinbedError
@@ -18,7 +18,7 @@ STUDIES = Path(__file__).parents[3] / "studies"
 
 
 def test_every_study_of_the_repository_is_shipped() -> None:
-    assert loading.shipped_names() == sorted(path.stem for path in STUDIES.iterdir() if path.name != "schema.json")
+    assert loading.shipped_names() == sorted(path.stem for path in STUDIES.glob("*.yaml"))
     assert loading.SHIPPED.resolve() == STUDIES.resolve()
 
 
@@ -55,6 +55,30 @@ def test_one_is_printed_or_copied_as_it_is(capsys: pytest.CaptureFixture[str], t
     assert main.run(["studies", "quickstart", "-o", str(copy)]) == 2
     assert "File exists" in capsys.readouterr().err
     assert copy.read_text() == "mine"
+
+
+def test_a_copy_has_the_files_that_the_study_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["studies", "modbus", "-o", str(tmp_path / "my.yaml")]) == 0
+    copied = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert copied == {"my.yaml", "files/modbus_client.py", "files/modbus_server.py"}
+    shipped, copy = (design.runs(read_study(path)) for path in (Path("modbus"), tmp_path / "my.yaml"))
+    assert [run.id for run in copy] == [run.id for run in shipped], "the same settings, files by content"
+    assert main.run(["studies", "modbus", "-o", str(tmp_path / "again.yaml")]) == 0, "files that are there already are the same"
+    (tmp_path / "files/modbus_client.py").write_text("mine")
+    assert main.run(["studies", "modbus", "-o", str(tmp_path / "third.yaml")]) == 2
+    assert "modbus_client.py: File exists" in capsys.readouterr().err
+    assert (tmp_path / "files/modbus_client.py").read_text() == "mine"
+
+
+def test_every_file_of_studies_belongs_to_one_and_is_in_the_package() -> None:
+    named = {
+        name
+        for study in loading.shipped_names()
+        for cell in read_study(Path(study)).cells
+        for name in cell.workload.params.own_files()
+    }
+    assert named == {f"files/{path.name}" for path in (STUDIES / "files").iterdir()}
+    assert '"src/twinbed/studies/files/*"' in (STUDIES.parent / "pyproject.toml").read_text()
 
 
 def test_a_wrong_name_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

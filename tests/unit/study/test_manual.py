@@ -69,10 +69,10 @@ def test_every_command_of_the_manual_runs(
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "studies").glob("*.yaml")), ids=lambda path: path.name)
 def test_ready_studies_are_right(path: Path) -> None:
-    study = load(path.read_text(), path.name, registry.catalogue())
+    study = load(path.read_text(), str(path), registry.catalogue())
     assert study.name == path.stem
     assert design.runs(study)
-    quick = load(path.read_text(), path.name, registry.catalogue(), profile="quick")
+    quick = load(path.read_text(), str(path), registry.catalogue(), profile="quick")
     seconds, whole = (design.expense(design.runs(each)).seconds for each in (quick, study))
     assert seconds < whole and seconds <= 12 * 60, "each has a profile for a first look, as README.md says"
 
