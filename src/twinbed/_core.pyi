@@ -304,11 +304,21 @@ class LogSummary(TypedDict):
 
 @overload
 def capture_tables(
-    path: str | os.PathLike[str], wanted: None = None, *, ignore_checksums: bool = False, tunnels: bool = False
+    path: str | os.PathLike[str],
+    wanted: None = None,
+    *,
+    ignore_checksums: bool = False,
+    tunnels: bool = False,
+    turns: Sequence[int] = (),
 ) -> tuple[dict[str, pa.Table], LogSummary]: ...
 @overload
 def capture_tables(
-    path: str | os.PathLike[str], wanted: Sequence[str], *, ignore_checksums: bool = False, tunnels: bool = False
+    path: str | os.PathLike[str],
+    wanted: Sequence[str],
+    *,
+    ignore_checksums: bool = False,
+    tunnels: bool = False,
+    turns: Sequence[int] = (),
 ) -> tuple[dict[str, pa.Table], LogSummary | None]:
     """All that is read of one capture, in one pass over it: the tables of `connection_log` (`connections`), `flows`,
     `packetisation` (with `segment_sizes`), `requests` (`exchanges`) and `udp_streams` (`streams`), with default options but
@@ -316,7 +326,8 @@ def capture_tables(
     `stalls` (docs/stalls.md lists its columns), and the summary of the log. `observer` stands for `fingerprints`, a row for
     each feature of each host (role, address, syns, feature, text, value, seen; docs/fingerprint.md), and `windows`, a row for
     each block of packets (docs/packets.md). `wanted` names those that are to be made; None makes all. The summary comes with
-    `connections` alone. Raises ArtifactError as those functions do, ValueError for another name.
+    `connections` alone. `turns` has ports of servers whose requests and answers take turns: they are exchanges, whatever the
+    protocol. Raises ArtifactError as those functions do, ValueError for another name.
     """
 
 @overload

@@ -1,9 +1,9 @@
-"""The explicit list of every plugin.  A new one is its file and a line here."""
+"""The explicit list of every plugin, with those of installed packages.  A new one of ours is its file and a line here."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,8 +13,9 @@ from twinbed.backgrounds.stress import stress
 from twinbed.backgrounds.traffic import traffic
 from twinbed.contracts.analysis import Analysis
 from twinbed.contracts.format import Format, FormatError, Measurement
+from twinbed.contracts.installed import Both, Each, Extended, Offered, PluginError, every_offered, offered, requirements
 from twinbed.contracts.params import WorkloadParams
-from twinbed.contracts.plugins import AnyAnalysis, AnyWorkload, Plugins
+from twinbed.contracts.plugins import AnyAnalysis, AnyBackground, AnyDriver, AnyInstrument, AnyWorkload, Plugins
 from twinbed.imports.text.source import File
 from twinbed.imports.text.source import read as read_file
 from twinbed.imports.workload import Imported, of_host
@@ -60,7 +61,7 @@ class Registry(Plugins):
     def read(self) -> Mapping[str, AnyWorkload]:
         """Return the plugins whose artifacts a run may have: workloads, and the reader of imported files."""
         imported = Imported(formats)
-        return {**self.workloads, imported.name: imported}
+        return Both({imported.name: imported}, self.workloads)
 
 
 FORMATS = (
@@ -71,18 +72,22 @@ FORMATS = (
 """Modules of ``imports/formats``. Where several formats recognise a file, the first one reads it."""
 
 
-class Formats(dict[str, Format]):
-    """All formats by their names. Other processes get the name of this function and import the formats themselves."""
-
-    def __reduce__(self) -> tuple[Callable[[], Mapping[str, Format]], tuple[()]]:
-        return formats, ()
+@cache
+def own_formats() -> Mapping[str, Format]:
+    """Return twinbed's own formats by name."""
+    modules = [importlib.import_module(f"twinbed.imports.formats.{name}") for name in FORMATS]
+    return {each.name: each for module in modules for each in module.FORMATS}
 
 
 @cache
 def formats() -> Mapping[str, Format]:
     """Return every format by its name. They are imported on demand: few results are from other tools."""
-    modules = [importlib.import_module(f"twinbed.imports.formats.{name}") for name in FORMATS]
-    return Formats((format_.name, format_) for module in modules for format_ in module.FORMATS)
+    return Extended("formats", own_formats)
+
+
+def packages_of_formats(names: Iterable[str]) -> Mapping[str, str]:
+    """Return which of these formats are of packages: ``formats.NAME`` -> the package and its version. Raises PluginError."""
+    return requirements(("formats", name) for name in names if name in formats() and formats()[name])
 
 
 def read_as(name: str, path: Path, label: str) -> Measurement:
@@ -96,32 +101,35 @@ def read_as(name: str, path: Path, label: str) -> Measurement:
     return replace(measurements[0], tables={key: of_host(table, host) for key, table in measurements[0].tables.items()})
 
 
-PLUGINS = Registry(
-    drivers={
-        driver.name: driver
-        for driver in (
-            container,
-            qemu,
-            Mixed({"container": container, "qemu": qemu, "remote": uplinked}),
-            remote,
-            minimega,
-            model,
-            fake,
-        )
-    },
-    workloads={workload.name: workload for workload in (http, iperf3, planted, replay, CommandWorkload(formats, read_as))},
-    instruments={
-        instrument.name: instrument
-        for instrument in (packets, counters, events, syscalls, latency, sockets, stations, monitor, fingerprint)
-    },
-    backgrounds={background.name: background for background in (stress, traffic)},
+_DRIVERS = (
+    container,
+    qemu,
+    Mixed({"container": container, "qemu": qemu, "remote": uplinked}),
+    remote,
+    minimega,
+    model,
+    fake,
 )
+_WORKLOADS = (http, iperf3, planted, replay, CommandWorkload(formats, read_as))
+_INSTRUMENTS = (packets, counters, events, syscalls, latency, sockets, stations, monitor, fingerprint)
+_BACKGROUNDS = (stress, traffic)
+_NAMES = tuple(each.name for kind in (_DRIVERS, _WORKLOADS, _INSTRUMENTS, _BACKGROUNDS) for each in kind)
+"""A name belongs to one plugin of any kind."""
+
+PLUGINS = Registry(
+    drivers=Extended("drivers", {driver.name: driver for driver in _DRIVERS}, _NAMES),
+    workloads=Extended("workloads", {workload.name: workload for workload in _WORKLOADS}, _NAMES),
+    instruments=Extended("instruments", {instrument.name: instrument for instrument in _INSTRUMENTS}, _NAMES),
+    backgrounds={background.name: background for background in _BACKGROUNDS},
+)
+_ANALYSES: Extended[AnyAnalysis] = Extended("analyses", {}, ANALYSES)
 
 
 def analysis(name: str) -> AnyAnalysis:
-    """Return an analysis by its name. It is imported on demand: its statistics are slow to load."""
+    """Return an analysis by its name. It is imported on demand: its statistics are slow to load. Raises KeyError if there is
+    none, and PluginError if a package's cannot be used."""
     if name not in ANALYSES:
-        raise KeyError(name)
+        return _ANALYSES[name]
     module = importlib.import_module(f"twinbed.analyses.{name}.method")
     if not isinstance(module.analysis, Analysis):
         raise TypeError(f"{module.__name__}.analysis is no Analysis")
@@ -130,30 +138,33 @@ def analysis(name: str) -> AnyAnalysis:
 
 def analysis_command(name: str) -> str:
     """Return what one types for an analysis: ``anatomy``, ``analyse tails``; empty for what is none."""
-    entry = ANALYSES.get(name)
-    return "" if entry is None else name if entry.own_command else f"analyse {name}"
+    if name not in ANALYSES:
+        return f"analyse {name}" if name in _ANALYSES else ""
+    return name if ANALYSES[name].own_command else f"analyse {name}"
 
 
 def analysis_names() -> Sequence[str]:
-    """Return the names of analyses, in the order of their list, without importing them."""
-    return tuple(ANALYSES)
+    """Return the names of analyses, in the order of their list, then of those of packages. None of ours is imported."""
+    return (*ANALYSES, *_ANALYSES)
 
 
 def analyses() -> Iterator[AnyAnalysis]:
     """Yield every analysis, in the order of their list."""
-    return map(analysis, ANALYSES)
+    return map(analysis, analysis_names())
 
 
 def catalogue() -> Catalogue:
     """Return the catalogue of plugins and settings that a study file may name."""
-    everything = {**PLUGINS.drivers, **PLUGINS.workloads, **PLUGINS.accompanying}
+    everything: Mapping[str, AnyDriver | AnyWorkload | AnyInstrument | AnyBackground] = Both(
+        Both(PLUGINS.drivers, PLUGINS.workloads), PLUGINS.accompanying
+    )
     return Catalogue(
-        drivers={name: plugin.params for name, plugin in PLUGINS.drivers.items()},
-        workloads={name: plugin.params for name, plugin in PLUGINS.workloads.items()},
-        instruments={name: plugin.params for name, plugin in PLUGINS.instruments.items()},
-        backgrounds={name: plugin.params for name, plugin in PLUGINS.backgrounds.items()},
-        summaries={name: plugin.summary for name, plugin in everything.items()},
-        also={name: plugin.also for name, plugin in everything.items()},
+        drivers=Each(PLUGINS.drivers, lambda plugin: plugin.params),
+        workloads=Each(PLUGINS.workloads, lambda plugin: plugin.params),
+        instruments=Each(PLUGINS.instruments, lambda plugin: plugin.params),
+        backgrounds=Each(PLUGINS.backgrounds, lambda plugin: plugin.params),
+        summaries=Each(everything, lambda plugin: plugin.summary),
+        also=Each(everything, lambda plugin: plugin.also),
         metrics=metrics,
         formats=lambda: {format_.name: [metric.name for metric in format_.metrics] for format_ in formats().values()},
         printed=table_names(),
@@ -173,6 +184,24 @@ def metrics(workload: Choice[WorkloadParams], others: Sequence[str]) -> Mapping[
         FAIRNESS.name: FAIRNESS.unit,
         **{metric.name: metric.unit for metric in (*runs.METRICS, *runs.COMPLETENESS_METRICS, *monitor_metrics.EXTRA_METRICS)},
     }
+
+
+def of_packages() -> Iterator[tuple[Offered, object]]:
+    """Yield each plugin of an installed package; in place of one that cannot be used, the PluginError that says why."""
+    kinds: Mapping[str, Mapping[str, object]] = {
+        "drivers": PLUGINS.drivers,
+        "workloads": PLUGINS.workloads,
+        "instruments": PLUGINS.instruments,
+        "formats": formats(),
+        "analyses": _ANALYSES,
+    }
+    for each in every_offered():
+        known = kinds[each.kind]
+        assert isinstance(known, Extended)
+        try:
+            yield each, known.load(offered(each.kind)[each.name])
+        except PluginError as error:
+            yield each, error
 
 
 def every_metric() -> Mapping[str, tuple[Metric, tuple[str, ...]]]:

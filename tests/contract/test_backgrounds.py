@@ -10,12 +10,12 @@ import pytest
 from pydantic import ValidationError
 
 from twinbed import design
+from twinbed.contracts.extracted import UNREADABLE
 from twinbed.contracts.place import MACHINE, Places
 from twinbed.contracts.site import Site
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.run import Phase
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.results.extract.rows import UNREADABLE
 from twinbed.study.loading import load
 
 BACKGROUNDS = list(PLUGINS.backgrounds.values())

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import lab_remains, site_in, stays
-from tests.remote.machines import Machines, machines
 
+from tests.conftest import lab_remains, site_in, stays
+from tests.contract import broken
+from tests.remote.machines import Machines, machines
 from twinbed.contracts.bed import Bed
 from twinbed.contracts.place import MACHINE
 from twinbed.contracts.site import Site
-from twinbed.hosts.error import HostError, LimitExceeded, ProgramFailed
+from twinbed.hosts.error import HostError
 from twinbed.image import Image
+from twinbed.lab.suite import promises, promises_of_hosts
 from twinbed.model.topology import Link, Topology
 from twinbed.registry import PLUGINS
 
@@ -71,39 +73,12 @@ def bed(driver_of_bed: str, site_of_bed: Site, settings: Callable[[str], dict[st
 
 
 def test_a_bed_is_all_that_the_contract_says(bed: Bed) -> None:
-    """Each block is one promise."""
-    client, server = bed.hosts["client"], bed.hosts["server"]
+    assert broken(promises_of_hosts(bed)) == []
 
-    assert client.run(["echo", "hello", "there"]).stdout == b"hello there\n"
 
-    with pytest.raises(ProgramFailed, match="client: false: exit code 1"):
-        client.run(["false"])
-    assert client.run(["false"], check=False).code == 1
-
-    with pytest.raises(HostError, match="no-such-program"):
-        client.run(["no-such-program"])
-
-    assert server.run(["cat"], stdin=b"x" * 300_000).stdout == b"x" * 300_000
-
-    content = bytes(range(256)) * 4096
-    server.write(f"{server.artifacts}/data", content)
-    assert server.read(f"{server.artifacts}/data") == content
-    with pytest.raises(HostError, match="/nowhere/at/all"):
-        server.read("/nowhere/at/all")
-
-    sleeper = client.start(["sleep", "30"])
-    sleeper.started()
-    used = sleeper.usage()
-    assert used is None or used.cpu_s < 5.0
-    sleeper.signal(15)
-    assert sleeper.wait(30.0).signal == 15
-    with pytest.raises(LimitExceeded, match=r"client: sleep 30: not done after 0\.2 s"):
-        client.run(["sleep", "30"], limit_s=0.2)
-
-    assert bed.applied
-    assert [item for item in bed.applied if not item.agrees] == []
-    assert set(bed.passport) | {MACHINE} == {MACHINE, "client", "server"}
-    assert all(bed.passport.values())
+@pytest.mark.parametrize("driver", PLUGINS.drivers)
+def test_it_keeps_its_promises(driver: str, tmp_path: Path) -> None:
+    assert broken(promises("drivers", PLUGINS.drivers[driver], tmp_path)) == []
 
 
 def test_artifacts_come_out(bed: Bed, site_of_bed: Site) -> None:

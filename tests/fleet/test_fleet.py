@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from benchmarks.machines import Fleet, events, made, meanwhile, wait_until
 
+from plugin_packages import forget, unpacked
 from twinbed.cli.main import run as main
 from twinbed.image import build
 from twinbed.model.image import Added
@@ -283,3 +284,33 @@ def test_a_scheduler_that_is_lost_ends_the_command_and_the_next_one_goes_on(
     assert run(study, results, fleet) == 0
     assert all(len(machines) == 1 for machines in machines_of_blocks(results).values())
     assert set(before) <= {path.name for path in (results / "runs").iterdir()}
+
+
+SONG = """
+from twinbed.workloads.planted import Planted, PlantedParams
+
+class SongParams(PlantedParams):
+    pass
+
+class Song(Planted):
+    name, params = "song", SongParams
+
+workload = Song()
+"""
+
+
+def test_machines_without_a_package_are_left_out_before_they_run(
+    fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("twinbed.fleet.controller.ANSWER_S", 1.0)
+    unpacked(
+        monkeypatch, tmp_path, "twinbed-made", "[twinbed.workloads]\nsong = twinbed_made:workload", {"twinbed_made.py": SONG}
+    )
+    study, results = written(tmp_path, text=FAKE.replace("kind: planted", "kind: song")), tmp_path / "results"
+    try:
+        assert run(study, results, fleet) == 3
+    finally:
+        forget()
+    text = capsys.readouterr().err
+    assert text.count("it lacks the workload song of twinbed-made==1.0") == 3
+    assert not list((results / "runs").glob("*"))

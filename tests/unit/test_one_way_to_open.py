@@ -73,6 +73,7 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
     ),
     "lab/matrix.py": ("reads what a check has just collected", {"file.read_bytes", "site.artifacts.glob"}),
     "lab/preflight.py": ("looks for programs and free space", {"path.read_text", "restricted.read_text"}),
+    "lab/suite.py": ("writes a file for a format into a folder that it was given for that", {"path.write_bytes"}),
     "observations/source.py": ("reads the table that the user names", {"pa.input_stream", "source.open"}),
     "render/output.py": ("writes the file, device or pipe that the user names", {"file.write_text", "output.open"}),
     "results/archive/unpack.py": (

@@ -228,6 +228,50 @@ fn what_is_not_http_has_no_row() {
     assert_eq!((rows.exchanges.len(), rows.summary.other_connections), (0, 1));
 }
 
+/// Read with turns on the server's port.
+fn read_turns(list: Vec<Vec<u8>>) -> Requests {
+    let options = Options { turns: vec![80], ..Options::default() };
+    whole(Analyzer::new(options), &pcap(&made::paced(list), false, false, 1))
+}
+
+#[test]
+fn turns_of_another_protocol_have_the_times_of_http() {
+    let http = two_exchanges();
+    let other: Vec<Vec<u8>> = http
+        .iter()
+        .map(|frame| {
+            let at = frame.windows(4).position(|bytes| matches!(bytes, b"GET " | b"HTTP"));
+            let text = at.unwrap_or(frame.len());
+            [&frame[..text], &vec![0xee; frame.len() - text]].concat()
+        })
+        .collect();
+    let (as_http, turns) = (read_turns(http.clone()), read_turns(other.clone()));
+    assert_eq!(times(&as_http), times(&turns));
+    assert_eq!(turns.exchanges.len(), 2);
+    assert!(as_http.exchanges.iter().all(|row| row.delimited == Delimited::Headers));
+    for (row, known) in turns.exchanges.iter().zip(&as_http.exchanges) {
+        assert_eq!((row.delimited, row.method, row.complete), (Delimited::Direction, None, true));
+        assert_eq!((row.client, row.server), (known.client, known.server));
+    }
+    let none = read(&pcap(&made::paced(other), false, false, 1));
+    assert_eq!((none.exchanges.len(), none.summary.other_connections), (0, 1), "only on ports that are asked for");
+}
+
+#[test]
+fn a_greeting_of_the_server_is_no_answer() {
+    let list = [
+        tcp(true, "S", 0, 0, 0),
+        tcp(false, "SA", 0, 1, 0),
+        tcp(false, "A", 1, 1, 20),
+        tcp(true, "A", 1, 21, 40),
+        tcp(false, "A", 21, 41, 9),
+        tcp(false, "FA", 30, 41, 0),
+    ];
+    let rows = read_turns(list.iter().map(|segment| segment.frame()).collect());
+    assert_eq!(times(&rows), [(Some(0.001), Some(0.001))]);
+    assert_eq!((rows.exchanges[0].client.payload_bytes, rows.exchanges[0].server.payload_bytes), (40, 29));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

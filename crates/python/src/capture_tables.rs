@@ -32,13 +32,14 @@ const TABLES: [&str; 8] =
     ["connections", "flows", "packetisation", "exchanges", "steps", "stalls", "streams", "observer"];
 
 #[pyfunction]
-#[pyo3(signature = (path, wanted=None, *, ignore_checksums=false, tunnels=false))]
+#[pyo3(signature = (path, wanted=None, *, ignore_checksums=false, tunnels=false, turns=Vec::new()))]
 pub fn capture_tables<'py>(
     py: Python<'py>,
     path: PathBuf,
     wanted: Option<Vec<String>>,
     ignore_checksums: bool,
     tunnels: bool,
+    turns: Vec<u16>,
 ) -> PyResult<(Bound<'py, PyDict>, Option<Bound<'py, PyDict>>)> {
     let is_wanted = |name: &str| wanted.as_ref().is_none_or(|names| names.iter().any(|each| each == name));
     if let Some(unknown) = wanted.iter().flatten().find(|name| !TABLES.contains(&name.as_str())) {
@@ -46,7 +47,8 @@ pub fn capture_tables<'py>(
         return Err(PyValueError::new_err(message));
     }
     let options = log::Options { tunnels, ignore_checksums, ..log::Options::default() };
-    let http_options = || http::Options { tunnels, steps: is_wanted("steps"), ..http::Options::default() };
+    let http_options =
+        || http::Options { tunnels, steps: is_wanted("steps"), turns: turns.clone(), ..http::Options::default() };
     let packet_options = packets::Options { tunnels, ..packets::Options::default() };
     let mut readers = (
         is_wanted("connections").then(|| Reading::new(options, Wanted::all(true))),

@@ -194,10 +194,10 @@ class Results:
 
         from twinbed import registry
 
-        known = registry.analysis_names()
-        if name not in known:
-            raise TwinbedError(f"there is no analysis {name!r}", advice=instead(name, known))
-        store, analysis = self._store, registry.analysis(name)
+        try:
+            store, analysis = self._store, registry.analysis(name)
+        except KeyError:
+            raise TwinbedError(f"there is no analysis {name!r}", advice=instead(name, registry.analysis_names())) from None
         if "reference" in analysis.params.model_fields:
             settings["reference"] = reference
         else:

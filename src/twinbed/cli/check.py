@@ -14,6 +14,7 @@ import click
 
 from twinbed.cli.studyfile import read_study, ssh_config_option, study_options
 from twinbed.contracts import exit_codes as codes
+from twinbed.model.error import TwinbedError
 from twinbed.terminal import say
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _HEADINGS = {
     "instrument": "Instruments",
     "workload": "Workloads",
     "background": "Background loads",
+    "plug-in": "Plug-ins of installed packages",
     "": "The study",
 }
 _WIDTH = 100
@@ -83,7 +85,7 @@ def command(
     elif profile is not None or overrides:
         raise click.UsageError(f"{'--set' if profile is None else '--profile'} changes a study: give STUDY too")
     else:
-        checks = matrix.matrix(registry.PLUGINS, boot=boot)
+        checks = [*matrix.matrix(registry.PLUGINS, boot=boot), *_plugins()]
     shown = [check for check in checks if check.tried and not check.works] if quiet else checks
     if style == "text":
         for line in _lines(shown, _width(), summary=not quiet):
@@ -104,6 +106,18 @@ def command(
             style,
         )
     return codes.PREFLIGHT if matrix.broken(checks) else codes.DONE
+
+
+def _plugins() -> Iterator[Check]:
+    from twinbed.contracts.check import Check
+    from twinbed.contracts.installed import KINDS
+    from twinbed.registry import of_packages
+
+    for each, plugin in of_packages():
+        wrong = plugin.message if isinstance(plugin, TwinbedError) else ""
+        mend = f"twinbed test-plugin {each.package}" if wrong else ""
+        what = f"{KINDS[each.kind][0]} {each.name}"
+        yield Check(what, not wrong, wrong or each.requirement, mend, required=False, group="plug-in")
 
 
 def _width() -> int:

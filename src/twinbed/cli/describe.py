@@ -9,6 +9,7 @@ from typing import NoReturn
 import click
 
 from twinbed import registry
+from twinbed.contracts.installed import PluginError
 from twinbed.model.near import did_you_mean, nearest
 from twinbed.model.units import QUANTITIES
 from twinbed.study.declared import KEY, TITLES, Declared, Kind, Subject, declared, factor_paths, subjects, written
@@ -103,12 +104,20 @@ def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
     elif name in metrics:
         yield from _metric(name)
     else:
+        _refuse_broken(name)
         known = {subject.name for subject in every} | {setting.name for subject in every for setting in subject.settings}
         also = {name: [*words] for name, words in registry.catalogue().also.items()}
         for model in (subject.model for subject in every if subject.model is not None):
             for setting_name, words in also_of(model).items():
                 also.setdefault(setting_name, []).extend(words)
         _unknown(name, "a setting, metric or plugin", [*known, *metrics, "units"], "twinbed describe", also)
+
+
+def _refuse_broken(name: str) -> None:
+    """Raise PluginError for a plugin of a package that cannot be used."""
+    for each, plugin in registry.of_packages():
+        if each.name == name and isinstance(plugin, PluginError):
+            raise plugin
 
 
 def _subject(subject: Subject, every: Sequence[Subject]) -> Iterator[str]:

@@ -45,7 +45,11 @@ GROUPS: Sequence[Group] = (
     Group("What is written", "--tables --latex --figures --chains --flent --metrics", "export"),
     Group("What is written", "--raw --author --title --license", "archive publish"),
     Group("What is kept", "--keep --dry-run", "prune"),
-    Group("What is done", "--yes --force --kernel --package --image --miniccc --boot", "setup image build minimega check"),
+    Group(
+        "What is done",
+        "--yes --force --kernel --package --image --miniccc --boot --run",
+        "setup image build minimega check test-plugin",
+    ),
     Group(
         "Input",
         "--profile --set --only --all-settings --with --rename --level",

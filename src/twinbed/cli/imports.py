@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
@@ -119,6 +120,8 @@ def command(folder: Path, output: Path | None, dry_run: bool, style: str, **opti
         assert output is not None
         _known_testbeds(settings, surveyed.plan.testbeds(), study)
         kept: Document = {"files": data["files"], "formats": data["formats"], "not_read": data["not_read"]}
+        used = dict.fromkeys(candidate.scanned.format for run in surveyed.plan.runs for candidate, _ in run.files)
+        settings = replace(settings, plugins=registry.packages_of_formats(used))
         written = build(
             folder, output, surveyed.plan.runs, settings, kept, link=options["link"], on_progress=_progress("writing runs")
         )

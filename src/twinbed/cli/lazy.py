@@ -121,7 +121,10 @@ def _hint(name: str, names: Iterable[str]) -> str:
     """Return which command was likely meant: an analysis, else one with a similar name."""
     if name in ANALYSES:
         return f" It is 'twinbed {name if ANALYSES[name].own_command else f'analyse {name}'}'."
+    from twinbed.contracts.installed import offered
     from twinbed.model.near import did_you_mean, nearest
 
+    if name in offered("analyses"):
+        return f" It is 'twinbed analyse {name}'."
     near = did_you_mean(nearest(name, names))
     return f" {near[0].upper()}{near[1:]}" if near else ""

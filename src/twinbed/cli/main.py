@@ -66,6 +66,7 @@ SECTIONS: Mapping[str, Mapping[str, Lazy]] = {
         "image": Lazy("twinbed.cli.image", "image", "Build and list the root file system that every testbed runs."),
         "sweep": Lazy("twinbed.cli.sweep", "command", "Remove what a killed lab left behind."),
         "prune": Lazy("twinbed.cli.prune", "command", "Delete raw artifacts of results to save disk."),
+        "test-plugin": Lazy("twinbed.cli.test_plugin", "command", "Check the plug-ins of an installed package."),
         "schema": Lazy("twinbed.cli.schema", "command", "Print a JSON Schema with which an editor checks studies."),
         "help": Lazy("twinbed.cli.help", "command", "Explain a command, as its --help."),
     },

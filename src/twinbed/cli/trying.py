@@ -124,8 +124,8 @@ def trial(study: Study) -> Run:
 def _evidence(run: Run, artifacts: Path, *, failed: bool) -> Sequence[Evidence]:
     """Return where metrics were read; of a failed run what there is, without metrics whose file is missing."""
     from twinbed import registry
+    from twinbed.contracts.extracted import UNREADABLE
     from twinbed.contracts.workload import Evidence
-    from twinbed.results.extract.rows import UNREADABLE
 
     workload = registry.PLUGINS.workloads[run.workload.kind]
     try:

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from twinbed.metrics.metric import Metric, Value
 from twinbed.model.caution import Caution
+from twinbed.model.error import TwinbedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
+"""Errors of reading a broken artifact. Any other error is a bug and shown as one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from twinbed.contracts.extracted import Extracted, Measuring
 from twinbed.contracts.params import InstrumentParams
 from twinbed.contracts.place import Target
 from twinbed.model.drawn import Drawn
+from twinbed.model.services import Service
 
 P = TypeVar("P", bound=InstrumentParams, contravariant=True)
 
@@ -43,6 +44,10 @@ class Instrument(Measuring, Protocol[P]):
     def extract(self, params: P, artifacts: Path) -> Extracted:
         """Read ``artifacts``, which has a folder for each place. Raises ValueError or OSError if nothing can be read."""
         ...
+
+    def extract_of(self, params: P, artifacts: Path, services: Sequence[Service]) -> Extracted:
+        """Read the artifacts of a run whose clients use these services. The default is ``extract``."""
+        return self.extract(params, artifacts)
 
     def of_all(self, drawn: Drawn, extracted: Extracted, work: Mapping[str, float]) -> Extracted:
         """Extrapolate from the sampled hosts to all. Called only for sampled runs.

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from twinbed.contracts.analysis import Analysis
 from twinbed.contracts.background import Background
 from twinbed.contracts.driver import Driver
+from twinbed.contracts.installed import Both
 from twinbed.contracts.instrument import Instrument
 from twinbed.contracts.workload import Workload
 
@@ -34,4 +35,4 @@ class Plugins:
     @property
     def accompanying(self) -> Mapping[str, AnyInstrument | AnyBackground]:
         """Return all instruments and background loads."""
-        return {**self.instruments, **self.backgrounds}
+        return Both(self.instruments, self.backgrounds)

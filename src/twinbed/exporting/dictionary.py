@@ -21,7 +21,7 @@ TABLES = {
     "events": "one row per kind of event of a kernel, by device: how often, how long (docs/capacity.md)",
     "kernel_messages": "one row per message of a host's kernel log during the run, by the machine's clock (docs/stalls.md)",
     "stalls": "one row per period in which a TCP connection in the captures waited and nothing happened (docs/stalls.md)",
-    "exchanges": "one row per HTTP request and its response in the captures (docs/packets.md)",
+    "exchanges": "one row per request and its response in the captures (docs/packets.md)",
     "facts": "one row per fact of a run's passport",
     "fingerprints": "one row per feature of a host that gives it away (docs/fingerprint.md)",
     "flows": "one row per TCP connection of the captures, with tcptrace's statistics (docs/flows.md)",

@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Never, cast
 
 from twinbed import registry
 from twinbed.contracts import exit_codes as codes
+from twinbed.contracts.extracted import UNREADABLE
+from twinbed.contracts.installed import requirements
 from twinbed.executor.cluster import ANSWER_S, Cluster
 from twinbed.fleet import member
 from twinbed.fleet.arrival import batches, checked, checked_offer, hold_to, link_check, pieces_of, write
 from twinbed.fleet.blocks import Block, Blocks, Interim, Progress
 from twinbed.fleet.peers import Peers
-from twinbed.fleet.words import Asked, Fetched, Made, Offered, Ordered, Wanted
+from twinbed.fleet.words import Asked, Fetched, Made, Needed, Offered, Ordered, Wanted
 from twinbed.hosts.error import HostError
 from twinbed.hosts.files import plain_name
 from twinbed.lab.study import Ending, Listener, MachineJoined, MachineLeft, RunEnded, StudyBegan, chosen, due, write_study
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import WRONG, document, named, parsed, text, value_of
 from twinbed.model.run import Status
-from twinbed.results.extract.rows import UNREADABLE
 from twinbed.results.folder import Folder, failed_writes_are_clear
 from twinbed.results.store import FLEET
 from twinbed.study.run import Run
@@ -272,6 +273,9 @@ class _Loop:
         self._away(_Member(worker.address, name), reason)
 
     def _prepare(self, worker: _Member) -> _Steps:
+        if plugins := requirements(plugin for run in self.asked.cells for plugin in run.plugins()):
+            # Only a machine with the packages can unpickle runs.
+            yield _Task(member.hold, Needed(plugins))
         offered = yield _Task(member.prepare, self.asked)
         assert isinstance(offered, Offered)
         name = checked_offer(offered, worker.address).machine

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twinbed import registry
+from twinbed.contracts.installed import PluginError, refuse_lack
 from twinbed.contracts.site import Installed
-from twinbed.fleet.words import Asked, Fetched, File, LeftOut, Made, Offered, Ordered, Wanted
+from twinbed.fleet.words import Asked, Fetched, File, LeftOut, Made, Needed, Offered, Ordered, Wanted
 from twinbed.hosts import owned
 from twinbed.hosts.cache import cache_root
 from twinbed.hosts.resources import allow_descriptors
@@ -45,6 +46,15 @@ class _Stopped(Exception):
 def name() -> str:
     """Return this machine's name."""
     return platform.node() or "unnamed"
+
+
+def hold(needed: Needed) -> str:
+    """Check that this machine has the packages that the study needs, and return its name. Raises LeftOut."""
+    try:
+        refuse_lack(needed.plugins, "it")
+    except PluginError as error:
+        raise LeftOut(error.message, advice=error.advice) from None
+    return name()
 
 
 def prepare(asked: Asked) -> Offered:

@@ -16,6 +16,14 @@ class LeftOut(TwinbedError):
 
 
 @dataclass(frozen=True, slots=True)
+class Needed:
+    """The packages of plugins that the study uses, which a machine needs before it can understand any run."""
+
+    plugins: Mapping[str, str]
+    """Plugin as ``workloads.echo`` -> its package and version, as pip installs it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """The question to a machine before it gets runs."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from twinbed.contracts.format import Diagnostic, Format, FormatError, Measurement, RunKey
+from twinbed.contracts.installed import refuse_lack, requirements
 from twinbed.executor import BadAnswer, Executor, Here
 from twinbed.imports.layout.fences import opened_fence
 from twinbed.imports.layout.names import shown
@@ -89,6 +91,8 @@ class _Task:
     root: str
     requests: Sequence[ScanRequest]
     formats: Mapping[str, Format]
+    packages: Mapping[str, str]
+    """The packages of formats that are not built in, which the reader needs too."""
 
     def __repr__(self) -> str:
         return ", ".join(shown(wanted.path) for wanted in self.requests)
@@ -107,7 +111,8 @@ def scan_files(
     No content of a file raises; a file that kills every reader raises WorkerLost.
     """
     root = os.path.realpath(folder)
-    tasks = [_Task(root, requests[start : start + CHUNK], formats) for start in range(0, len(requests), CHUNK)]
+    packages = requirements(("formats", name) for name in formats)
+    tasks = [_Task(root, requests[start : start + CHUNK], formats, packages) for start in range(0, len(requests), CHUNK)]
     small = sum(sizes.get(wanted.path, 0) for wanted in requests if wanted.read) < ALONE_BYTES
     files: list[ScannedFile] = []
     scanned = (Here() if small or executor is None else executor).map(_scanned, tasks)
@@ -123,6 +128,7 @@ _usual: list[str] = []
 
 def _scanned(task: _Task) -> list[ScannedFile]:
     """Scan without paths, which the caller has: a path may be no text, and a wrong one in an answer would be a lie."""
+    refuse_lack(task.packages, f"the worker on {platform.node()}")
     files = [_scan(task.root, wanted, task.formats) for wanted in task.requests]
     return [replace(file, path="", then=tuple(replace(below, path="") for below in file.then)) for file in files]
 

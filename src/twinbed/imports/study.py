@@ -43,6 +43,8 @@ class ImportSettings:
     command: str = ""
     source: str = ""
     """The manifest's text; empty where the command is enough."""
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    """Format of a package, as ``formats.NAME`` -> the package and its version."""
 
     def reference_of(self, testbeds: Sequence[str]) -> tuple[str, str]:
         """Return the reference, and by which rule."""
@@ -134,6 +136,11 @@ def record(run: Made, importing: ImportSettings, places: Mapping[str, str], posi
         ],
         twinbed=twinbed.__version__,
         lab="",
+        plugins={
+            f"formats.{name}": importing.plugins[f"formats.{name}"]
+            for name in dict.fromkeys(candidate.scanned.format for candidate, _ in run.files)
+            if f"formats.{name}" in importing.plugins
+        },
     )
 
 

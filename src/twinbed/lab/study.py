@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import twinbed
 from twinbed.contracts.bed import Facts
+from twinbed.contracts.installed import requirements
 from twinbed.contracts.plugins import Plugins
 from twinbed.contracts.site import Installed, Site
 from twinbed.hosts.hand_over import take_over
@@ -216,6 +217,7 @@ def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             drawn=outcome.drawn,
             programs=tuple(outcome.programs),
             machine=machine,
+            plugins=requirements(run.plugins()),
         )
         folder.finish(unfinished, record, [asdict(item) for item in outcome.applied], _passport(outcome, image))
     except BaseException:

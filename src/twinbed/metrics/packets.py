@@ -37,15 +37,15 @@ MEASURED: Mapping[str, tuple[str, str]] = {
 """Metrics that are no sum: (unit, meaning). On a link, one way; for the run: over the clients' links, one way."""
 
 EXCHANGES: Mapping[str, tuple[str, str]] = {
-    "wire_first_byte_time_mean": ("s", "mean over HTTP exchanges of the time from the request's first byte to the answer's"),
+    "wire_first_byte_time_mean": ("s", "mean over exchanges of the time from the request's first byte to the answer's"),
     "wire_first_byte_time_p95": (
         "s",
-        "95th percentile over HTTP exchanges of the time from the request's first byte to the answer's",
+        "95th percentile over exchanges of the time from the request's first byte to the answer's",
     ),
-    "wire_exchange_time_mean": ("s", "mean over HTTP exchanges of the time from the request's first byte to the answer's last"),
+    "wire_exchange_time_mean": ("s", "mean over exchanges of the time from the request's first byte to the answer's last"),
     "wire_exchange_time_p95": (
         "s",
-        "95th percentile over HTTP exchanges of the time from the request's first byte to the answer's last",
+        "95th percentile over exchanges of the time from the request's first byte to the answer's last",
     ),
 }
 """Seen in the packets, at the point of capture, unlike the load generator's own report."""

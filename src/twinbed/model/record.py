@@ -1,4 +1,4 @@
-"""The record of a run in addition to its artifacts: ``run.json`` of a run folder. ``run.json`` of a run folder.
+"""The record of a run in addition to its artifacts: ``run.json`` of a run folder.
 
 A results folder holds ``study.yaml`` (the file as given), ``study.json`` (resolved), ``events.jsonl`` and
 ``runs/<id>/{run.json,applied.json,passport.json,artifacts/<place>/<file>}``; ``tables/`` is derived and may be deleted.
@@ -6,6 +6,7 @@ A results folder holds ``study.yaml`` (the file as given), ``study.json`` (resol
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict, cast
@@ -100,6 +101,16 @@ def refused(error: ValidationError) -> str:
     return f"{where}: {why}" if where else why
 
 
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}==[A-Za-z0-9][A-Za-z0-9.!+_-]{0,99}")
+
+
+def requirement(value: Json) -> str:
+    """Return a package with its version, as pip takes it. Raises ValueError for any other text, which a reader might type."""
+    if not _REQUIREMENT.fullmatch(written := text(value)):
+        raise ValueError(f"{written!r:.80} is no package with a version, such as twinbed-echo==1.0")
+    return written
+
+
 def artifact(value: Json) -> Artifact:
     """Return the data of an artifact. Raises ValueError if its path leads out of the run's folder."""
     data = document(value)
@@ -144,6 +155,8 @@ class Record:
     """CPU time and context switches of the workload's and the instruments' programs."""
     machine: str = ""
     """The member of a fleet that made it; empty without a fleet."""
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    """Plugin that is no built-in, as ``workloads.echo`` -> its package and version, as ``twinbed-echo==1.0``."""
 
     def to_json(self) -> Document:
         data: dict[str, Json] = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -151,7 +164,7 @@ class Record:
         data["clients"] = [client.to_json() for client in self.clients]
         data["drawn"] = {name: drawn.to_json() for name, drawn in self.drawn.items()}
         data["programs"] = [program.to_json() for program in self.programs]
-        for name in ("clients", "drawn", "programs", "machine"):
+        for name in ("clients", "drawn", "programs", "machine", "plugins"):
             if not data[name]:
                 del data[name]
         return {"format": FORMAT, **data}
@@ -177,4 +190,5 @@ class Record:
             clients=tuple_of(lambda value: ClientTimes.from_json(document(value))),
             drawn=named(lambda value: Drawn.from_json(document(value))),
             programs=tuple_of(lambda value: ProgramUsage.from_json(document(value))),
+            plugins=named(requirement),
         )

@@ -13,3 +13,5 @@ class Service:
     """tcp, udp or icmp, as in a connection log."""
     port: int | None
     """None: any port."""
+    turns: bool = False
+    """Requests and answers of a TCP connection take turns: captures show where each begins and ends, whatever the protocol."""

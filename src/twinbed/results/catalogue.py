@@ -19,7 +19,7 @@ from twinbed.model.columns import ArrowColumn, Coded, Column, MadeColumn, Planne
 from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
 from twinbed.model.json import WRONG, Document, Json, document, documents, named, number, parsed, tuple_of, value_of, why
-from twinbed.model.record import Artifact, Record, Settings, artifact, settings
+from twinbed.model.record import Artifact, Record, Settings, artifact, requirement, settings
 from twinbed.model.run import Level, Status, level
 from twinbed.model.tables import Planned
 from twinbed.model.usage import ProgramUsage
@@ -32,7 +32,7 @@ FEW = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "rea
 READ = (*FEW, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
 """Columns that records are made of."""
 PLANNED_FEW = ("cell", "levels")
-_LAZY = ("phases", "artifacts", "clients", "programs")
+_LAZY = ("phases", "artifacts", "clients", "programs", "plugins")
 _NUMBERS = ("replicate", "block", "position")
 T = TypeVar("T")
 
@@ -95,6 +95,7 @@ def records_of(table: pa.Table) -> Records:
         "artifacts": MadeColumn(lazy, partial(LazySequence, read=_artifacts)),
         "clients": MadeColumn(lazy, partial(LazySequence, read=_clients)),
         "programs": MadeColumn(lazy, partial(LazySequence, read=_programs)),
+        "plugins": MadeColumn(lazy, partial(LazyMapping, read=_plugins)),
     }
     records = Records(columns)
     for record in records[:1]:
@@ -175,6 +176,10 @@ def _clients(data: Document) -> Sequence[ClientTimes]:
 
 def _programs(data: Document) -> Sequence[ProgramUsage]:
     return [ProgramUsage.from_json(program) for program in documents(data.get("programs", []))]
+
+
+def _plugins(about: Document) -> Mapping[str, str]:
+    return named(requirement)(about.get("plugins", {}))
 
 
 def _read(text: str, read: Callable[[Document], T]) -> T:

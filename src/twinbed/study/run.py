@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NotRequired, TypedDict, TypeVar, Unpack
 
@@ -38,6 +38,7 @@ class Ended(TypedDict):
     drawn: NotRequired[Mapping[str, Drawn]]
     programs: NotRequired[Sequence[ProgramUsage]]
     machine: NotRequired[str]
+    plugins: NotRequired[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,13 @@ class Run:
     def accompanying(self) -> tuple[Choice[InstrumentParams] | Choice[BackgroundParams], ...]:
         """Return instruments and background loads: what runs besides the workload."""
         return (*self.instruments.values(), *self.backgrounds.values())
+
+    def plugins(self) -> Iterator[tuple[str, str]]:
+        """Yield the kind and name of each plugin that it uses, background loads aside, as ``contracts.installed`` has them."""
+        yield "drivers", self.testbed.kind
+        yield "workloads", self.workload.kind
+        yield from (("instruments", choice.kind) for choice in self.instruments.values())
+        yield from (("formats", name) for _, name, _ in self.workload.params.formats())
 
     def record(self, **outcome: Unpack[Ended]) -> Record:
         """Return the record of the finished run; ``outcome`` has the fields that are known only now."""

@@ -579,7 +579,8 @@ class CommandWorkload(Workload[CommandParams]):
 
     def services(self, params: CommandParams) -> Sequence[Service]:
         ready = params.server.ready if params.server else None
-        return [Service(ready.protocol, ready.listening)] if ready and ready.listening else []
+        turns = params.work is not None and params.work.value is not None
+        return [Service(ready.protocol, ready.listening, turns)] if ready and ready.listening else []
 
     def unreadable(self, params: CommandParams, artifacts: Path) -> str:
         try:

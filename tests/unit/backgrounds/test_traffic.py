@@ -23,10 +23,10 @@ from twinbed.backgrounds.traffic import (
     traffic,
 )
 from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import UNREADABLE
 from twinbed.contracts.place import MACHINE, PROBE_PORT, Places
 from twinbed.metrics.background import METRICS
 from twinbed.registry import PLUGINS, catalogue
-from twinbed.results.extract.rows import UNREADABLE
 from twinbed.study.document import StudyError
 from twinbed.study.loading import load
 

@@ -17,7 +17,7 @@ from twinbed import design, registry
 from twinbed.cli.main import run as main
 from twinbed.fleet import member
 from twinbed.fleet.arrival import batches, checked, checked_offer, hold_to, link_check, pieces_of, write
-from twinbed.fleet.words import File, LeftOut, Made, Offered, Piece
+from twinbed.fleet.words import File, LeftOut, Made, Needed, Offered, Piece
 from twinbed.hosts.error import HostError
 from twinbed.model.run import Status
 from twinbed.study.loading import load
@@ -165,6 +165,14 @@ def test_a_member_refuses_runs_of_plugins_that_it_has_not(run: Run) -> None:
     )
     with pytest.raises(LeftOut, match="driver warp, workload sing, ruler"):
         member._known(strange)
+
+
+def test_a_member_refuses_runs_of_packages_that_it_has_not() -> None:
+    member.hold(Needed({}))
+    with pytest.raises(
+        LeftOut, match=r"it lacks the workload sing of twinbed-song==1\.0, the format score of twinbed-song==1\.0"
+    ):
+        member.hold(Needed({"workloads.sing": "twinbed-song==1.0", "formats.score": "twinbed-song==1.0"}))
 
 
 def test_runs_that_nobody_comes_for_are_swept_after_a_week(

@@ -47,6 +47,7 @@ def record(number: int) -> Record:
         lab="lab",
         start_skew_s=0.25 if number % 4 else None,
         machine="one" if number % 2 else "",
+        plugins={"workloads.echo": "twinbed-echo==1.0"} if number % 2 else {},
     )
 
 

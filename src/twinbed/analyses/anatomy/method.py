@@ -98,7 +98,7 @@ class AnatomyAnalysis(Analysis[Judged, Anatomy]):
         if not links:
             raise TwinbedError(
                 f"{source.shown} has no steps of requests",
-                advice="run the study with instruments: [packets] and HTTP as the workload",
+                advice="run the study with instruments: [packets] and HTTP, or a command with work and a listening port",
             )
         seen = _seen(links, complete)
         left_out: Counter[str] = Counter()

@@ -111,7 +111,7 @@ def _series(tables: Tables, records: Sequence[Record]) -> tuple[str, list[_Serie
         return "requests", series
     raise TwinbedError(
         f"{tables.shown} has no rate over time inside its runs",
-        advice=f"HTTP: the instrument packets and at least {LEAST * PER_BIN} answers a run; iperf3: at least {LEAST} intervals",
+        advice=f"add the instrument packets, with {LEAST * PER_BIN} answers a run or more, or use iperf3 for {LEAST} intervals",
     )
 
 

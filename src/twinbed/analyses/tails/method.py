@@ -160,8 +160,8 @@ def _times(tables: Tables, wanted: str | None) -> tuple[str, dict[str, _Times], 
                 return name, one_by_one | together, unanswered + of_histograms
     raise TwinbedError(
         f"{tables.shown} has no times of single requests",
-        advice="add the instrument packets (for HTTP) or use ApacheBench (tool: ab); for quantiles of whole runs: "
-        "`twinbed compare`",
+        advice="add the instrument packets (HTTP, or the workload command with work and a listening port) or use ApacheBench "
+        "(tool: ab); for quantiles of whole runs: `twinbed compare`",
     )
 
 

@@ -41,6 +41,7 @@ from twinbed.metrics.metric import Value
 from twinbed.metrics.packets import METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.drawn import Drawn
+from twinbed.model.services import Service
 from twinbed.model.units import Sample, Size, parse_share
 from twinbed.readers import tcpdump
 from twinbed.readers.packets import fingerprints, link, path, sample
@@ -140,10 +141,14 @@ class Packets(Instrument[PacketsParams]):
         ]
 
     def extract(self, params: PacketsParams, artifacts: Path) -> Extracted:
+        return self.extract_of(params, artifacts, ())
+
+    def extract_of(self, params: PacketsParams, artifacts: Path, services: Sequence[Service]) -> Extracted:
+        turns = tuple(each.port for each in services if each.turns and each.protocol == "tcp" and each.port is not None)
         files = sorted(artifacts.glob("*/*.pcap"), key=lambda file: file.name)
         if not files:
             raise FileNotFoundError(f"no *.pcap in the folders of {artifacts}")
-        captures = _read(files, tunnels=params.tunnels)
+        captures = _read(files, tunnels=params.tunnels, turns=turns)
         values: list[Value] = []
         clients = [capture for capture in captures if capture.host.startswith(link.CLIENT)]
         if clients:
@@ -164,12 +169,12 @@ class Packets(Instrument[PacketsParams]):
         return replace(extracted, values=values, cautions=[*extracted.cautions, sample.caution(values, drawn)])
 
 
-def _read(files: Sequence[Path], *, tunnels: bool) -> list[link.Capture]:
+def _read(files: Sequence[Path], *, tunnels: bool, turns: Sequence[int]) -> list[link.Capture]:
     """Read captures; large ones in parallel, as the compiled readers work outside Python's lock."""
     if sum(file.stat().st_size for file in files) < _THREADS_FROM_BYTES:
-        return [link.read(file, tunnels=tunnels) for file in files]
+        return [link.read(file, tunnels=tunnels, turns=turns) for file in files]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(partial(link.read, tunnels=tunnels), files))
+        return list(pool.map(partial(link.read, tunnels=tunnels, turns=turns), files))
 
 
 Tables: TypeAlias = dict[str, list["pa.Table"]]

@@ -48,10 +48,12 @@ class Capture:
         return frozenset(self.tables["connections"]["originator_address"].unique().to_pylist())
 
 
-def read(path: Path, *, tunnels: bool = False) -> Capture:
-    """Read a capture. Raises OSError or ValueError where it cannot be read at all."""
+def read(path: Path, *, tunnels: bool = False, turns: Sequence[int] = ()) -> Capture:
+    """Read a capture; ``turns`` has ports of servers whose requests and answers take turns, whatever the protocol.
+
+    Raises OSError or ValueError where it cannot be read at all."""
     host = path.stem
-    tables, summary = tables_of(path, tunnels=tunnels)
+    tables, summary = tables_of(path, tunnels=tunnels, turns=turns)
     stderr = path.with_name(f"{host}.tcpdump.err")
     counters = tcpdump.ended(stderr.read_bytes()) if stderr.exists() else None
     cautions = [*_drops(host, summary["packets"], counters), *checksums(f"on {host}'s link", summary["checksums"])]
@@ -60,9 +62,9 @@ def read(path: Path, *, tunnels: bool = False) -> Capture:
     return Capture(path, tables, summary["packets"], cautions, counters, unread.hidden(summary))
 
 
-def tables_of(path: Path, *, tunnels: bool = False) -> tuple[dict[str, pa.Table], _core.LogSummary]:
+def tables_of(path: Path, *, tunnels: bool = False, turns: Sequence[int] = ()) -> tuple[dict[str, pa.Table], _core.LogSummary]:
     """Return a capture's tables and summary. Raises as ``read``."""
-    tables, summary = _core.capture_tables(path, ignore_checksums=True, tunnels=tunnels)
+    tables, summary = _core.capture_tables(path, ignore_checksums=True, tunnels=tunnels, turns=turns)
     return {**tables, "segment_sizes": _by_size(tables["segment_sizes"])}, summary
 
 

@@ -12,19 +12,21 @@ import contextlib
 import fcntl
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from twinbed.contracts.installed import builtin, refuse_lack, state
 from twinbed.contracts.plugins import AnyWorkload
 from twinbed.executor import Executor, Here
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.columns import Records
 from twinbed.model.run import Status
-from twinbed.results.extract.key import code_key, run_key, sizes
+from twinbed.results.extract.key import code_key, package_key, run_key, sizes
 from twinbed.results.extract.rows import (
     Extraction,
     KeptRows,
@@ -83,6 +85,13 @@ class _Job:
 class _Batch:
     jobs: Sequence[_Job]
     plugins: Readers
+    packages: Mapping[str, str]
+    """The packages of plugins that were not built in, which the worker needs too."""
+
+    @classmethod
+    def of(cls, jobs: Sequence[_Job], plugins: Readers) -> _Batch:
+        used = {plugin for job in jobs for plugin in job.record.plugins}
+        return cls(jobs, plugins, {plugin: package for plugin in used if (package := state(plugin)[0])})
 
 
 def extract(
@@ -108,7 +117,7 @@ def extract(
         return store
     store = _understood(store, Readers(workloads, accompanying))
     tree = store.tree
-    code = code_key([*workloads.values(), *accompanying.values()])
+    code = code_key([*builtin(workloads).values(), *builtin(accompanying).values()])
     jobs = {job.record.id: job for job in _jobs(store, code)}
 
     def update(broken: str = "") -> None:
@@ -174,7 +183,7 @@ def _update(
     from twinbed.results.extract.parts import part_from, write_part
 
     todo = _todo(tables, jobs)
-    batches = [_Batch(batch, plugins) for batch in _batches(todo)]
+    batches = [_Batch.of(batch, plugins) for batch in _batches(todo)]
     # A single one is read where it is: no worker need be started for it.
     made = executor.map(_read, batches) if len(batches) > 1 else map(_read, batches)
     done = 0
@@ -228,6 +237,12 @@ def _current(tree: Tree, jobs: Mapping[str, _Job]) -> bool:
     return {run: key for keys in parts.values() for run, key in keys.items()} == {run: job.key for run, job in jobs.items()}
 
 
+def _of_packages(plugins: Iterable[str]) -> str:
+    """Return the part of a run's key for plugins of packages: their code, and whether it can be used."""
+    states = {plugin: state(plugin) for plugin in plugins}
+    return "".join(f" {plugin} {loads} {package_key(module)}" for plugin, (_, module, loads) in sorted(states.items()))
+
+
 def _jobs(store: Store, code: str) -> Iterator[_Job]:
     for record in store.records:
         folder = store.path / "runs" / record.id
@@ -236,7 +251,7 @@ def _jobs(store: Store, code: str) -> Iterator[_Job]:
             (KEPT, ROWS) if kept else ([*(artifact["path"] for artifact in record.artifacts), "passport.json", "applied.json"])
         )
         sizes_bytes = sizes(str(folder), names)
-        key = run_key(store.digests[record.id], sizes_bytes, KEPT if kept else code)
+        key = run_key(store.digests[record.id], sizes_bytes, KEPT if kept else code + _of_packages(record.plugins))
         yield _Job(folder, record, key, sizes_bytes, kept)
 
 
@@ -271,6 +286,7 @@ def _batches(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
 def _read(batch: _Batch) -> bytes:
     from twinbed.results.extract.parts import packed_part, part_of
 
+    refuse_lack(batch.packages, f"the worker on {platform.node()}")
     for job in batch.jobs:
         refuse_strange(job.folder)
     return packed_part(part_of(list(_rows(batch.jobs, batch.plugins))))

@@ -13,6 +13,7 @@ of a docstring that looks like an import counts as one: it costs a needless file
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import inspect
 import os
 import re
@@ -62,6 +63,23 @@ def _code(modules: frozenset[str], package: Path) -> dict[str, bytes]:
     for module in modules - files.keys():
         files[module] = Path(inspect.getfile(sys.modules[module]))
     return closure({*_WHOLE, *modules, *(name for name in files if name.startswith(whole))}, files)
+
+
+def package_key(module: str) -> str:
+    """Return a hash of the sources of the package that a module of a plugin is in."""
+    return _package_key(module.partition(".")[0])
+
+
+@lru_cache
+def _package_key(name: str) -> str:
+    spec = importlib.util.find_spec(name)
+    origin = Path(spec.origin) if spec is not None and spec.origin else None
+    digest = hashlib.sha256()
+    if origin is not None and origin.is_file():
+        files = source_files(origin.parent) if origin.name == "__init__.py" else {name: origin}
+        for each, file in sorted(files.items()):
+            digest.update(each.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def sizes(folder: str, names: Iterable[str]) -> dict[str, int | None]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from pydantic import ValidationError
 
-from twinbed.contracts.extracted import Extracted
+from twinbed.contracts.extracted import UNREADABLE, Extracted
+from twinbed.contracts.installed import PluginError, state
 from twinbed.contracts.params import PluginParams
 from twinbed.contracts.plugins import AnyBackground, AnyInstrument, AnyWorkload
 from twinbed.contracts.workload import Described
@@ -26,7 +27,6 @@ from twinbed.metrics.runs import OVERLAP, USAGE_METRICS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
-from twinbed.model.error import TwinbedError
 from twinbed.model.json import WRONG, Document, Json, integer, parsed, text
 from twinbed.model.record import Record, Settings, refused
 from twinbed.model.run import Status
@@ -44,12 +44,10 @@ if TYPE_CHECKING:
 
 REQUESTS = "requests"
 """The work of workloads whose requests captures show."""
-UNREADABLE = (OSError, ValueError, LookupError, TwinbedError)
-"""Errors of reading a broken artifact. Any other error is a bug and shown as one."""
-
 
 Content = TypeVar("Content", dict[str, dict[str, Json]], list[dict[str, Json]])
 Measuring: TypeAlias = AnyInstrument | AnyBackground
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +91,15 @@ class Extraction:
     """workload, instrument, background load"""
     name: str
     declaration: Described | None = None
-    """None if this twinbed has no plugin of that name."""
+    """None if this twinbed has no plugin of that name that it can use."""
     services: Sequence[Service] = ()
     """The services that a workload's clients use."""
     read: Callable[[Path], Extracted] = lambda artifacts: Extracted(())
     """Reads the run's artifacts. Raises ``UNREADABLE`` if they cannot be read."""
     of_all: Callable[[Extracted, Mapping[str, float]], Extracted] = lambda extracted, work: extracted
     """Extrapolates from the sampled hosts to all, by the work of each client."""
+    lack: str = ""
+    """Why this twinbed cannot use the plugin, and the package that has it."""
 
 
 Outcome = Callable[[], Extracted]
@@ -107,42 +107,56 @@ Outcome = Callable[[], Extracted]
 
 
 def extractions(record: Record, plugins: Readers) -> Sequence[Extraction]:
-    """Return the extractions of a run, the workload's first. It is the only one if this twinbed has no such workload. A failed
-    run has none: its values are no measurement."""
+    """Return the extractions of a run, the workload's first. Effects are not divided by the work if this twinbed has no such
+    workload. A failed run has none: its values are no measurement."""
     if record.status is not Status.COMPLETE:
         return ()
     settings = record.settings["workload"]
-    kind = text(settings["kind"])
-    workload = plugins.workloads.get(kind)
-    if workload is None:
-        return [Extraction("workload", kind)]
-    declaration = described(workload, settings)
+    workload, lack = _plugin(plugins.workloads, "workload", settings, record)
+    declaration = Described((), "", "") if workload is None else described(workload, settings)
     others: list[tuple[str, Document, Drawn | None]] = []
     if not any(caution.kind is Kind.MODELLED for caution in record.cautions):
         # A model has no places that an instrument could be put at.
         others += [("instrument", chosen, record.drawn.get(name)) for name, chosen in record.settings["instruments"].items()]
     others += [("background load", chosen, None) for chosen in record.settings.get("background", {}).values()]
+    if workload is None:
+        first = Extraction("workload", str(settings["kind"]), lack=lack)
+    else:
+        read = partial(_parse, workload, settings, record.clients)
+        first = Extraction("workload", workload.name, declaration, _services(workload, settings), read=read)
     return [
-        Extraction(
-            "workload",
-            workload.name,
-            declaration,
-            _services(workload, settings),
-            partial(_parse, workload, settings, record.clients),
-        ),
+        first,
         *(
-            _accompanying(what, plugins.accompanying.get(text(chosen["kind"])), chosen, declaration, drawn)
+            _accompanying(what, *_plugin(plugins.accompanying, what, chosen, record), chosen, first, declaration, drawn)
             for what, chosen, drawn in others
         ),
     ]
 
 
+def _plugin(known: Mapping[str, T], what: str, settings: Document, record: Record) -> tuple[T | None, str]:
+    """Return the plugin of settings; None if it cannot be used, with the reason and the package that the run's record names."""
+    kind = text(settings["kind"])
+    try:
+        plugin = known.get(kind)
+    except PluginError as error:
+        return None, error.message
+    package = record.plugins.get(f"{what}s.{kind}")
+    install = f"; the run was made with {package}: pip install {package}" if package else ""
+    return plugin, "" if plugin is not None else f"this twinbed has no {what} {kind}{install}"
+
+
 def _accompanying(
-    what: str, plugin: Measuring | None, settings: Document, workload: Described, drawn: Drawn | None
+    what: str,
+    plugin: Measuring | None,
+    lack: str,
+    settings: Document,
+    of_workload: Extraction,
+    workload: Described,
+    drawn: Drawn | None,
 ) -> Extraction:
     if plugin is None:
-        return Extraction(what, str(settings["kind"]))
-    read = partial(_extract, plugin, settings)
+        return Extraction(what, str(settings["kind"]), lack=lack)
+    read = partial(_extract, plugin, settings, of_workload.services if what == "instrument" else None)
     known = Extraction(what, plugin.name, replace(workload, metrics=plugin.metrics), read=read)
     if drawn is None or len(drawn.pairs) == drawn.of:
         return known
@@ -157,8 +171,11 @@ def _parse(workload: AnyWorkload, settings: Document, clients: Sequence[ClientTi
     return workload.parse(params, artifacts)
 
 
-def _extract(plugin: Measuring, settings: Document, artifacts: Path) -> Extracted:
-    return plugin.extract(_params(plugin, settings), artifacts)
+def _extract(plugin: Measuring, settings: Document, services: Sequence[Service] | None, artifacts: Path) -> Extracted:
+    """Read a plugin's artifacts; only an instrument's may depend on the services of the workload."""
+    if services is None:
+        return plugin.extract(_params(plugin, settings), artifacts)
+    return cast(AnyInstrument, plugin).extract_of(_params(plugin, settings), artifacts, services)
 
 
 def read_run(
@@ -188,17 +205,21 @@ def read_run(
     of_each: Mapping[str, float] = {}
     for extraction, outcome in zip(extractions, outcomes, strict=True):
         if extraction.declaration is None:
-            detail = f"this twinbed has no {extraction.what} {extraction.name}"
-            rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
+            rows.cautions.append(Caution(Kind.UNREADABLE, extraction.lack, record.id))
         elif extraction.what == "workload":
             work = _add(rows, extraction.name, extraction.declaration, outcome, folder, None)
             work_metric = extraction.declaration.work
             of_each = _work_of_each(rows, work_metric)
             of_clients = [value for value, _ in rows.values]
-            requests = work if work_metric == REQUESTS else None
+            # By turns the study counts requests in its own way, such as only those of one kind.
+            requests = work if work_metric == REQUESTS and not any(each.turns for each in extraction.services) else None
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.declaration.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.declaration, _extrapolated(extraction, outcome, of_each), folder, work)
+    for plugin, package in record.plugins.items():
+        if plugin.startswith("formats.") and not state(plugin)[2]:
+            detail = f"this twinbed cannot use the format {plugin.partition('.')[2]} of {package}: pip install {package}"
+            rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
     if len(record.clients) > 1:
         rows.values.append((Value(OVERLAP.name, overlap_share(record.clients), OVERLAP.unit), OVERLAP))
     used = list(usage(record.programs))
@@ -251,12 +272,13 @@ def refused_settings(given: Mapping[str, Document], plugins: Readers) -> str | N
     """Describe which of these settings a plugin of this twinbed refuses; None if all are taken."""
     for where, own in given.items():
         known = plugins.workloads if where == "workload" else plugins.accompanying
-        plugin = known.get(text(own["kind"]))
-        if plugin is not None:
-            try:
+        try:
+            if (plugin := known.get(text(own["kind"]))) is not None:
                 _params(plugin, own)
-            except ValidationError as error:
-                return f"settings.{where}: {refused(error)} (the {plugin.name} of this twinbed)"
+        except ValidationError as error:
+            return f"settings.{where}: {refused(error)} (the {own['kind']} of this twinbed)"
+        except PluginError:
+            continue  # reported when its artifacts are read
     return None
 
 

@@ -8,7 +8,8 @@
 //! of a response that comes after the next request counts as the answer to that.
 //!
 //! A connection is HTTP if the client's first captured payload begins with a known method, or if none of that is captured and
-//! the server's port is one of [`PORTS`]. Every packet of a connection is in one of its exchanges: the handshake in the
+//! the server's port is one of [`PORTS`]. Other connections have exchanges only if the server's port is one of
+//! [`Options::turns`]: then ends take turns, and what the client sends after the server did begins a request. Every packet of a connection is in one of its exchanges: the handshake in the
 //! first, the end in the last.
 //!
 //! Memory: 32,768 connections (see `flow::tracking`), what waits (64 MiB, see `reassembly`), and the rows.
@@ -51,11 +52,13 @@ pub struct Options {
     pub tunnels: bool,
     /// Also take each exchange apart into its steps.
     pub steps: bool,
+    /// Ports of servers whose requests and answers take turns, whatever they speak.
+    pub turns: Vec<u16>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { mtu: 1500, tunnels: false, steps: false }
+        Options { mtu: 1500, tunnels: false, steps: false, turns: Vec::new() }
     }
 }
 
@@ -102,6 +105,10 @@ enum Speaks {
     Tls {
         client_is_low: bool,
     },
+    /// Another protocol, whose ends take turns.
+    Turns {
+        client_is_low: bool,
+    },
     Other,
 }
 
@@ -109,7 +116,9 @@ impl Speaks {
     /// Whether the client is the key's low end, of a connection with exchanges.
     fn client_is_low(self) -> Option<bool> {
         match self {
-            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } => Some(client_is_low),
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } | Speaks::Turns { client_is_low } => {
+                Some(client_is_low)
+            }
             Speaks::NotKnown | Speaks::Other => None,
         }
     }
@@ -205,7 +214,7 @@ impl Analyzer {
             let captured = captured.get(usize::from(segment.header_bytes)..).unwrap_or_default();
             stream.segment(segment.sequence, segment.payload_bytes, captured, frame.time_ns, spare, |chunk| {
                 if *speaks == Speaks::NotKnown {
-                    *speaks = ends.speak(&chunk, options.steps);
+                    *speaks = ends.speak(&chunk, options.steps, &options.turns);
                     exchanges.is_encrypted = matches!(*speaks, Speaks::Tls { .. });
                 }
                 let Some(client_is_low) = speaks.client_is_low() else { return };
@@ -219,7 +228,7 @@ impl Analyzer {
         }
         bounds.begun(live.exchanges.lists_begun());
         match live.speaks {
-            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } => {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } | Speaks::Turns { client_is_low } => {
                 for is_low in [false, true] {
                     let before = std::mem::take(&mut live.before[usize::from(is_low)]);
                     if before.packets > 0 {
@@ -316,8 +325,20 @@ struct Ends {
 }
 
 impl Ends {
-    /// `with_tls`: encrypted connections have exchanges too.
-    fn speak(&self, first: &Chunk, with_tls: bool) -> Speaks {
+    /// `with_tls`: encrypted connections have exchanges too; `turns`: ports as in [`Options::turns`].
+    fn speak(&self, first: &Chunk, with_tls: bool, turns: &[u16]) -> Speaks {
+        match self.speaks_http(first, with_tls) {
+            Speaks::Other if turns.contains(&self.ports.1) && self.sender_is_low == self.originator_is_low => {
+                Speaks::Turns { client_is_low: self.sender_is_low }
+            }
+            Speaks::Other if turns.contains(&self.ports.0) && self.sender_is_low != self.originator_is_low => {
+                Speaks::Turns { client_is_low: !self.sender_is_low }
+            }
+            speaks => speaks,
+        }
+    }
+
+    fn speaks_http(&self, first: &Chunk, with_tls: bool) -> Speaks {
         if with_tls
             && begins_handshake(first.captured)
             && (self.sender_is_low == self.originator_is_low || !self.has_syn)
@@ -368,6 +389,10 @@ fn hand_on(
             let records = records.get_or_insert_with(Box::default);
             records[usize::from(from_low)].data(chunk, from_client, |data| give(data));
         }
+        Speaks::Turns { .. } => {
+            let missing = chunk.missing + chunk.captured.len() as u64;
+            give(&Chunk { captured: &[], missing, ..*chunk });
+        }
         _ => give(chunk),
     }
 }
@@ -412,7 +437,9 @@ impl Requests {
             });
         }
         match speaks {
-            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } if !exchanges.is_empty() => {
+            Speaks::Http { client_is_low } | Speaks::Tls { client_is_low } | Speaks::Turns { client_is_low }
+                if !exchanges.is_empty() =>
+            {
                 if fin[usize::from(!client_is_low)] {
                     exchanges.server_closed();
                 }
