@@ -146,6 +146,14 @@ class _Archive:
         self._links: dict[str, str] = {}
 
     def __enter__(self) -> _Archive:
+        try:
+            self._list()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def _list(self) -> None:
         if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
             raise Unreadable(f"{self.path} is not a regular file")
         if self._file.read(4).startswith((_GZIP, _ZSTD)):
@@ -156,7 +164,6 @@ class _Archive:
                 self._places[name] = (member.offset_data, member.size)
             elif member.issym():  # `docker save` of old shares layers so
                 self._links[name] = os.path.normpath(f"{name}/../{member.linkname}")
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
