@@ -11,6 +11,7 @@ import http.client
 import json
 import sys
 import time
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 LIMIT_S = 0.5
@@ -72,7 +73,7 @@ def main(puts, kill_at, size, *urls):
         accepted.append(time.monotonic())
         seconds.append(accepted[-1] - asked)
     print(f"puts per second {puts / (accepted[-1] - begun):.3f}")
-    print(f"longest time without an accepted put {max(b - a for a, b in zip(accepted, accepted[1:])):.6f} s")
+    print(f"longest time without an accepted put {max(after - before for before, after in pairwise(accepted)):.6f} s")
     print(f"refused {refused}")
     with open(f"{sys.argv[1]}/puts.txt", "w") as file:
         file.writelines(f"{each:.9f}\n" for each in seconds)
