@@ -13,7 +13,9 @@ from twinbed.terminal import say_text
 
 @click.command("studies")
 @click.argument("name", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, and its own files.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Copy study NAME to FILE, and its own files."
+)
 @click.option("--format", "style", type=click.Choice(STYLES), default="text", show_default=True, help="Format to print.")
 def command(name: str | None, output: Path | None, style: str) -> None:
     """List the studies that come with twinbed, or print study NAME.

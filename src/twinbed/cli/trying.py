@@ -118,7 +118,7 @@ def trial(study: Study) -> Run:
         container = Choice(CONTAINER, registry.PLUGINS.drivers[CONTAINER].params())
         cell = replace(first, testbed_name=CONTAINER, testbed=container, levels={**first.levels, "testbed": CONTAINER})
     run = cell.run(replicate=0, block=0, position=0, seed=study.seed)
-    return replace(run, topology=Topology(), instruments={}, backgrounds={})
+    return replace(run, topology=run.workload.params.hosts_on(Topology()), instruments={}, backgrounds={})
 
 
 def _evidence(run: Run, artifacts: Path, *, failed: bool) -> Sequence[Evidence]:

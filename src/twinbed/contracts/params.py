@@ -135,6 +135,10 @@ class WorkloadParams(PluginParams):
         """Return its first setting that does not fit this topology; None if all fit."""
         return None
 
+    def hosts_on(self, topology: Topology) -> Topology:
+        """Return the topology with the workload's own hosts, for one that does not run on pairs. It is one that fits."""
+        return topology
+
     def estimate_seconds(self) -> float:
         """Return the seconds that it runs."""
         return 10.0

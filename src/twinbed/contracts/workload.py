@@ -13,6 +13,7 @@ from twinbed.contracts.extracted import Extracted, Measuring
 from twinbed.contracts.params import WorkloadParams
 from twinbed.metrics.metric import Metric
 from twinbed.model.clients import ClientTimes
+from twinbed.model.event import Event
 from twinbed.model.image import CONTAINER_IMAGE
 from twinbed.model.services import Service
 
@@ -31,15 +32,24 @@ class WorkloadPlan:
     servers: Sequence[Command] = ()
     warm_up: Sequence[Command] = ()
     clients: Sequence[Command] = ()
+    events: Sequence[Event] = ()
+    """Events while the clients run."""
 
     def within(self, root: str) -> WorkloadPlan:
         """Return the plan with this folder of each host as the root of its programs and files."""
-        rounds = [
-            [replace(command, root=root) for command in round_]
-            for round_ in (self.prepare, self.servers, self.warm_up, self.clients)
-        ]
-        files = [(host, f"{root}{path}", content) for host, path, content in self.files]
-        return WorkloadPlan(files, frozenset(f"{root}{path}" for path in self.executable), *rounds)
+
+        def there(commands: Sequence[Command]) -> Sequence[Command]:
+            return [replace(command, root=root) for command in commands]
+
+        return replace(
+            self,
+            files=[(host, f"{root}{path}", content) for host, path, content in self.files],
+            executable=frozenset(f"{root}{path}" for path in self.executable),
+            prepare=there(self.prepare),
+            servers=there(self.servers),
+            warm_up=there(self.warm_up),
+            clients=there(self.clients),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def run_expense(run: Run) -> Expense:
     seconds = run.testbed.params.estimate_seconds() + run.testbed.params.workload_seconds(workload_s)
     seconds += sum(choice.params.estimate_seconds() for choice in run.accompanying())
     rate = run.topology.link.rate or UNSHAPED_RATE
-    clients = run.topology.pairs
+    clients = len(run.topology.names())
     per_second = clients * run.workload.params.estimate_bytes(rate)
     for choice in run.instruments.values():
         share = choice.params.share_of_hosts()

@@ -45,6 +45,8 @@ class Started:
     """Its usage at the end of the measurement, if it ran on."""
     exit: Exit | None = None
     """Its end, once it has ended."""
+    killed: bool = False
+    """An event of the run has killed it."""
 
     @property
     def used(self) -> Usage | None:
@@ -199,6 +201,8 @@ class Clients:
 
     started: Sequence[Started]
     times: Sequence[ClientTimes]
+    first_monotonic_s: float
+    """When the first started, on this machine's clock."""
 
     @property
     def skew_s(self) -> float:
@@ -206,9 +210,15 @@ class Clients:
         return skew_s(self.times)
 
 
-def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequence[Started] = ()) -> Clients:
+def all_at_once(
+    commands: Sequence[Command],
+    bed: Bed,
+    site: Site,
+    staying: Sequence[Started] = (),
+    begun: Callable[[Sequence[Started], float], object] = lambda clients, moment: None,
+) -> Clients:
     """Start all clients at once and wait for each, even when another fails. The run fails with all errors, and with programs
-    of ``staying`` that have ended.
+    of ``staying`` that have ended. ``begun`` is called with the clients and the moment of their start.
 
     Several clients are first started and held, and then released at the same moment; none if one cannot start. Their times come
     from their hosts' clocks, compared with this machine's.
@@ -217,17 +227,18 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequ
     _raise(_not_brought_up(started))
     before = time.monotonic()
     ahead = {command.host: bed.hosts[command.host].monotonic_ahead_s() for command in commands}
-    now = time.monotonic()
+    moment = now = time.monotonic()
     if len(started) > 1:
         moment = now + 2 * (now - before) + _ON_THE_WAY_S
         for item in started:
             item.program.release(moment + ahead[item.command.host])
+    begun(started, moment)
     failures: list[HostError] = []
     lives: list[tuple[str, float, float]] = []
     for item in started:
         try:
             done = item.program.wait(item.command.limit_s)
-            if done.code not in item.command.exits:
+            if done.code not in item.command.exits and not item.killed:
                 raise ProgramFailed(item.command.host, item.program.argv, done.why, done.stderr or done.stdout)
             item.exit = done
             host = item.command.host
@@ -238,7 +249,7 @@ def all_at_once(commands: Sequence[Command], bed: Bed, site: Site, staying: Sequ
             _keep(item)
     _raise(failures + _gone(staying))
     first = min((start for _, start, _ in lives), default=0.0)
-    return Clients(started, [ClientTimes(host, start - first, end - first) for host, start, end in lives])
+    return Clients(started, [ClientTimes(host, start - first, end - first) for host, start, end in lives], first)
 
 
 def _not_brought_up(clients: Sequence[Started]) -> list[HostError]:
@@ -263,7 +274,7 @@ def still_there(programs: Sequence[Started]) -> None:
 
 
 def _gone(programs: Sequence[Started]) -> list[HostError]:
-    ended = [(item, item.program.wait(1.0)) for item in programs if item.program.ended]
+    ended = [(item, item.program.wait(1.0)) for item in programs if item.program.ended and not item.killed]
     return [
         ProgramFailed(item.command.host, item.program.argv, f"{done.why} while the workload ran", done.stderr)
         for item, done in ended

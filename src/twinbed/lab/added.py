@@ -132,9 +132,10 @@ def _programs(command: Command) -> Iterable[str]:
 def read_back(run: Run, bed: Bed, image: Image) -> list[Applied]:
     """Read on each host which software was added to its image."""
     kinds = run.testbed.params.kinds()
-    hosts = [host for pair in run.topology.names() for host in zip(pair, ("client", "server"), strict=True)]
+    like = run.topology.made_like()
+    hosts = dict.fromkeys(name for pair in run.topology.names() for name in pair)
     return [
         Applied(name, "layer", image.layer, bed.hosts[name].read(LAYER_FILE).decode(errors="replace").strip(), LAYER_FILE)
-        for name, role in hosts
-        if image.layer and kinds[role].from_image
+        for name in hosts
+        if image.layer and kinds[like[name]].from_image
     ]

@@ -27,6 +27,7 @@ from twinbed.design import drawn
 from twinbed.hosts.error import HostError
 from twinbed.hosts.stage import Stage, Started, all_at_once, placed, to_its_end
 from twinbed.lab import added
+from twinbed.lab.events import Events
 from twinbed.lab.own_programs import listening, of_run, real_root
 from twinbed.lab.watch import Watch, stops, waited
 from twinbed.links import checksums
@@ -34,6 +35,7 @@ from twinbed.links.layout import layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.clients import START_SKEW_LIMIT_S, ClientTimes, overlap_share, skew_s
 from twinbed.model.drawn import Drawn
+from twinbed.model.event import Happened
 from twinbed.model.linkcheck import LinkCheck
 from twinbed.model.run import Phase
 from twinbed.model.usage import ProgramUsage, Role
@@ -104,6 +106,7 @@ class Outcome:
     clients: Sequence[ClientTimes] = ()
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     """Instrument -> the hosts drawn for it, where it is not put on all."""
+    events: Sequence[Happened] = ()
     programs: Sequence[ProgramUsage] = ()
     """Resources used by the programs of the workload and the instruments."""
 
@@ -210,8 +213,13 @@ def execute(
                 for server in servers:
                     server.before = server.program.usage()
                 before = stops(bed)
-                clients = all_at_once(plan.clients, bed, site, servers + instruments)
+                events = Events(plan.events, bed, servers)
+                try:
+                    clients = all_at_once(plan.clients, bed, site, servers + instruments, events.begin)
+                finally:
+                    events.end()
                 after = stops(bed)
+                outcome.events = events.ended(clients.first_monotonic_s)
                 outcome.start_skew_s = clients.skew_s
                 outcome.clients = clients.times
                 outcome.cautions += _apart(clients.times)
@@ -223,7 +231,7 @@ def execute(
                     stage.stop(instruments)
                     stage.stop(background)
                     for server in servers:
-                        server.after = server.program.usage()
+                        server.after = None if server.killed else server.program.usage()
                     for command in examinations:
                         to_its_end(command, bed, site)
             with phases.timed(Phase.COLLECT, _COLLECT_LIMIT_S + _together(analyses)):

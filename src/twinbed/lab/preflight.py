@@ -122,6 +122,9 @@ def network(beds: Sequence[tuple[Topology, AnyDriver, DriverParams]]) -> list[Ch
     refused: dict[Check, None] = {}
     for topology, driver, params in beds:
         refused |= dict.fromkeys(driver.check_topology(topology))
+        if topology.role_hosts and not driver.in_lab:
+            status = "the hosts of roles are on a switch of this machine"
+            refused[Check(f"{driver.name}: roles", False, status, "a testbed of containers or guests")] = None
         if not driver.in_lab:
             continue  # the switches are elsewhere
         kinds = list(params.kinds().values())

@@ -123,9 +123,7 @@ def _most_pairs(run: Run, plugins: Plugins, what: str, needed: int, limit: int) 
 def _kinds(run: Run, topology: Topology) -> dict[str, DriverParams]:
     """Return host -> the settings with which it is made. Bystanders have the settings of the hosts that they resemble."""
     kinds = run.testbed.params.kinds()
-    pairs = (*topology.names(), *topology.bystander_names())
-    ends = {name: kinds[role] for pair in pairs for name, role in zip(pair, ("client", "server"), strict=True)}
-    return {**ends, **dict.fromkeys(topology.router_names(), kinds["router"])}
+    return {host: kinds[like] for host, like in topology.made_like().items()}
 
 
 def _commands(

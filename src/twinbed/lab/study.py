@@ -216,6 +216,7 @@ def make(run: Run, plugins: Plugins, folder: Folder, installed: Installed, liste
             clients=outcome.clients,
             drawn=outcome.drawn,
             programs=tuple(outcome.programs),
+            events=tuple(outcome.events),
             machine=machine,
             plugins=requirements(run.plugins()),
         )

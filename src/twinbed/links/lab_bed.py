@@ -25,7 +25,7 @@ from twinbed.links.fabric import Fabric, open_fabric
 from twinbed.links.layout import DEVICES, Nic, layout
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.kernel import KEPT_AWAKE
-from twinbed.model.topology import BYSTANDER, Link, Topology
+from twinbed.model.topology import Link, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ class Pins:
 def pins(hosts: Mapping[str, Wants], topology: Topology, available: Sequence[int]) -> Pins:
     """Give CPUs to hosts, in their order. Raises HostError where one host of a pair is to share its CPUs and the other is
     not."""
-    server_of = dict([*topology.names(), *topology.bystander_names()])
+    pairs = (*topology.names(), *topology.bystander_names())
     together: dict[str, list[str]] = {}
     for host, wants in hosts.items():
         if wants.settings.cpus == "none":
             continue
-        client = next((client for client, server in server_of.items() if host in (client, server)), host)
-        pair = {hosts[name].settings.cpus for name in (client, server_of.get(client, client))}
+        client, server = next((pair for pair in pairs if host in pair), (host, host))
+        pair = {hosts[name].settings.cpus for name in (client, server)}
         if "shared" in pair and len(pair) > 1:
-            raise HostError(f"{client} and {server_of[client]}: give cpus: shared to both hosts of a pair, or to neither")
+            raise HostError(f"{client} and {server}: give cpus: shared to both hosts of a pair, or to neither")
         together.setdefault(client if wants.settings.cpus == "shared" else host, []).append(host)
     wanted = [max(hosts[host].cpus_each for host in group) for group in together.values()]
     shares = share_cpus(wanted, available)
@@ -138,8 +138,8 @@ class LabDriver(Driver[P]):
 def lab_bed(makers: Mapping[str, Maker], topology: Topology, site: Site) -> Iterator[Bed]:
     """Bring up a testbed in a lab. ``makers``: ``client``, ``server`` and ``router`` -> the maker of such hosts."""
     plan = layout(topology)
-    roles = {host: _role(host) for host in plan.nics}
-    maker_of = {host: makers[role] for host, role in roles.items()}
+    like = topology.made_like()
+    maker_of = {host: makers[like[host]] for host in plan.nics}
     wants = {host: Wants(maker_of[host].settings, maker_of[host].cpus_each) for host in plan.nics}
     pinned = pins(wants, topology, site.cpus)
     with contextlib.ExitStack() as opened:
@@ -263,10 +263,6 @@ def _devices(made: Made, nics: Sequence[Nic]) -> dict[str, str]:
     """Return a host's own names of its NICs -> the host's name."""
     names = [nic.device for nic in nics] if made.own_network is None else [made.device]
     return dict.fromkeys(names, made.host.name)
-
-
-def _role(host: str) -> str:
-    return host.rstrip("0123456789").removeprefix(BYSTANDER)
 
 
 def _without_emulation(link: Link) -> Link:

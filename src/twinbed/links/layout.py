@@ -1,7 +1,9 @@
 """The layout of a topology: switches and their machines, and hosts' NICs with their switches and addresses. Pure.
 
 Addresses are private to the lab.  Without routers pair i is a network of its own: 10.77.i.1 (client) and 10.77.i.2 (server),
-/24.  With R routers there are R + 1 networks 10.78.s.0/24: clients are 10.78.0.(10 + i), servers 10.78.R.(10 + i), and router r
+/24.  Hosts of roles are one network, 10.77.0.1, 10.77.0.2 and so on.
+
+With R routers there are R + 1 networks 10.78.s.0/24: clients are 10.78.0.(10 + i), servers 10.78.R.(10 + i), and router r
 has 10.78.(r - 1).2 towards the clients and 10.78.r.1 towards the servers.  Bystanders are numbered after the pairs.
 
 With a trunk the servers are on ``machine2``, and the clients in turn on ``machine``, ``machine3`` and so on. Trunk t, from 0,
@@ -99,7 +101,10 @@ def _switched(topology: Topology) -> Layout:
     if topology.kind == "star":
         servers = Switch("switch1", MACHINE)
     nics: dict[str, tuple[Nic, ...]] = {}
-    for pair, (client, server) in enumerate(_every_pair(topology)):
+    for number, host in enumerate(topology.role_hosts, start=1):
+        nics[host] = (_nic(host, servers, f"10.77.0.{number}"),)
+    pairs = topology.bystander_names() if topology.role_hosts else _every_pair(topology)
+    for pair, (client, server) in enumerate(pairs, start=1 if topology.role_hosts else 0):
         nics[client] = (_nic(client, clients[pair % len(clients)], f"10.77.{pair}.1"),)
         nics[server] = (_nic(server, servers, f"10.77.{pair}.2"),)
     trunks = tuple((switch.machine, servers.machine) for switch in clients) if topology.trunk != "none" else ()

@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
+from twinbed.model.event import Happened
 from twinbed.model.json import Document, Json, dataclass_of, document, integer, named, number, text, tuple_of, value_of
 from twinbed.model.run import Level, Status, level
-from twinbed.model.topology import Topology
+from twinbed.model.topology import Topology, topology_of
 from twinbed.model.usage import ProgramUsage
 
 FORMAT = 1
@@ -88,7 +89,7 @@ def _testbed(value: Json) -> str:
 
 def _topology(value: Json) -> Topology:
     try:
-        return Topology.model_validate(value, strict=True)
+        return topology_of(value, strict=True)
     except ValidationError as error:
         raise ValueError(refused(error)) from error
 
@@ -153,6 +154,8 @@ class Record:
     """Instrument -> the hosts that carried it, if not all did."""
     programs: Sequence[ProgramUsage] = ()
     """CPU time and context switches of the workload's and the instruments' programs."""
+    events: Sequence[Happened] = ()
+    """The events that were carried out."""
     machine: str = ""
     """The member of a fleet that made it; empty without a fleet."""
     plugins: Mapping[str, str] = field(default_factory=dict)
@@ -164,7 +167,8 @@ class Record:
         data["clients"] = [client.to_json() for client in self.clients]
         data["drawn"] = {name: drawn.to_json() for name, drawn in self.drawn.items()}
         data["programs"] = [program.to_json() for program in self.programs]
-        for name in ("clients", "drawn", "programs", "machine", "plugins"):
+        data["events"] = [event.to_json() for event in self.events]
+        for name in ("clients", "drawn", "programs", "events", "machine", "plugins"):
             if not data[name]:
                 del data[name]
         return {"format": FORMAT, **data}
@@ -190,5 +194,6 @@ class Record:
             clients=tuple_of(lambda value: ClientTimes.from_json(document(value))),
             drawn=named(lambda value: Drawn.from_json(document(value))),
             programs=tuple_of(lambda value: ProgramUsage.from_json(document(value))),
+            events=tuple_of(lambda value: Happened.from_json(document(value))),
             plugins=named(requirement),
         )

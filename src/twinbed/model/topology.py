@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from twinbed.model.declaration import Also
 from twinbed.model.units import Duration, Rate, Share, Size
@@ -16,6 +16,8 @@ Emulator = Literal["auto", "netem", "delay-line"]
 
 BYSTANDER = "other"
 """The beginning of the names of hosts that take no part in the workload."""
+MOST_HOSTS = 80
+"""The most pairs, and the most hosts of all roles."""
 
 _LEAST_BURST_BYTES = 65536 + 1024
 """A 64 KiB segmentation-offload packet must fit, or TBF would drop it."""
@@ -132,7 +134,7 @@ class Topology(BaseModel):
         " and one link between the switches that all share",
     )
     pairs: Annotated[int, Also(("clients", "hosts", "number"))] = Field(
-        1, ge=1, le=80, examples=[4], description="number of client/server pairs"
+        1, ge=1, le=MOST_HOSTS, examples=[4], description="number of client/server pairs"
     )
     switch: Literal["bridge", "openvswitch", "openvswitch-netdev"] = Field(
         "bridge",
@@ -189,6 +191,18 @@ class Topology(BaseModel):
         """Return the uplink of a star, shaped as the hosts' links are."""
         return Link(rate=self.uplink, shaper=self.link.shaper, mtu=self.link.mtu)
 
+    def of_roles(self, hosts: Sequence[str]) -> Topology:
+        """Return the topology with the hosts of a workload's roles, at least two, in place of pairs. Raises ValueError for one
+        that they cannot have."""
+        if self.kind != "pairs" or self.pairs > 1 or self.trunk != "none" or self.routers:
+            raise ValueError("hosts of roles are on one switch: leave kind, pairs, trunk, client_machines and routers out")
+        return RolesTopology.model_validate({**self.model_dump(exclude={"kind"}), "hosts": tuple(hosts)})
+
+    @property
+    def role_hosts(self) -> tuple[str, ...]:
+        """Return the hosts of a workload's roles; empty for pairs."""
+        return ()
+
     def names(self) -> Sequence[tuple[str, str]]:
         """Return (client, server) of each pair of the workload; without a number if there is only one."""
         if self.pairs == 1:
@@ -199,6 +213,38 @@ class Topology(BaseModel):
         """Return (client, server) of each pair of bystanders, always with a number."""
         return tuple((f"{BYSTANDER}client{i}", f"{BYSTANDER}server{i}") for i in range(1, self.bystanders + 1))
 
+    def made_like(self) -> Mapping[str, str]:
+        """Return host -> client, server or router: the driver's settings with which it is made."""
+        pairs = (*self.names(), *self.bystander_names())
+        ends = {host: end for pair in pairs for host, end in zip(pair, ("client", "server"), strict=True)}
+        return {**ends, **dict.fromkeys(self.router_names(), "router")}
+
     def router_names(self) -> Sequence[str]:
         """Return the names from the clients' side to the servers'."""
         return ("router",) if self.routers == 1 else tuple(f"router{i}" for i in range(1, self.routers + 1))
+
+
+def _listed(hosts: object) -> object:
+    """Accept a list, as a record has it."""
+    return tuple(hosts) if isinstance(hosts, list) else hosts
+
+
+class RolesTopology(Topology):
+    """The hosts of a workload's roles, all on one switch; a study file's topology becomes it (``of_roles``)."""
+
+    kind: Literal["roles"] = "roles"  # type: ignore[assignment]
+    hosts: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(min_length=2, max_length=MOST_HOSTS)
+
+    @property
+    def role_hosts(self) -> tuple[str, ...]:
+        return self.hosts
+
+    def names(self) -> Sequence[tuple[str, str]]:
+        """Return the first host with each of the others, so that every link is an end of a pair."""
+        return tuple((self.hosts[0], host) for host in self.hosts[1:])
+
+
+def topology_of(data: object, *, strict: bool = False) -> Topology:
+    """Read the topology of a record. Raises ValidationError."""
+    is_of_roles = isinstance(data, Mapping) and data.get("kind") == "roles"
+    return (RolesTopology if is_of_roles else Topology).model_validate(data, strict=strict)

@@ -314,6 +314,12 @@ def matcher(pattern: str) -> Callable[[bytes], bool]:
     return lambda output: any(_counts(lines_of(output), pattern))
 
 
+def matched(lines: Sequence[str], pattern: str) -> list[str]:
+    """Return the match's first group, or all of it without one, of each line that has the pattern."""
+    having = [line for line, count in zip(lines, _counts(lines, pattern), strict=True) if count]
+    return [group for _, group, _ in _parts(having, pattern)]
+
+
 def lines_of(content: bytes) -> list[str]:
     return decoded(content).split("\n")
 

@@ -18,6 +18,7 @@ from twinbed.model.clients import ClientTimes
 from twinbed.model.columns import ArrowColumn, Coded, Column, MadeColumn, PlannedRuns, Records
 from twinbed.model.drawn import Drawn
 from twinbed.model.error import TwinbedError
+from twinbed.model.event import Happened
 from twinbed.model.json import WRONG, Document, Json, document, documents, named, number, parsed, tuple_of, value_of, why
 from twinbed.model.record import Artifact, Record, Settings, artifact, requirement, settings
 from twinbed.model.run import Level, Status, level
@@ -32,7 +33,7 @@ FEW = ("levels", "settings", "cautions", "drawn", "status", "failed_phase", "rea
 READ = (*FEW, "run", "digest", "replicate", "block", "position", "started_s", "start_skew_s", "about")
 """Columns that records are made of."""
 PLANNED_FEW = ("cell", "levels")
-_LAZY = ("phases", "artifacts", "clients", "programs", "plugins")
+_LAZY = ("phases", "artifacts", "clients", "programs", "events", "plugins")
 _NUMBERS = ("replicate", "block", "position")
 T = TypeVar("T")
 
@@ -95,6 +96,7 @@ def records_of(table: pa.Table) -> Records:
         "artifacts": MadeColumn(lazy, partial(LazySequence, read=_artifacts)),
         "clients": MadeColumn(lazy, partial(LazySequence, read=_clients)),
         "programs": MadeColumn(lazy, partial(LazySequence, read=_programs)),
+        "events": MadeColumn(lazy, partial(LazySequence, read=_events)),
         "plugins": MadeColumn(lazy, partial(LazyMapping, read=_plugins)),
     }
     records = Records(columns)
@@ -172,6 +174,10 @@ def _artifacts(data: Document) -> Sequence[Artifact]:
 
 def _clients(data: Document) -> Sequence[ClientTimes]:
     return [ClientTimes.from_json(client) for client in documents(data.get("clients", []))]
+
+
+def _events(data: Document) -> Sequence[Happened]:
+    return [Happened.from_json(event) for event in documents(data.get("events", []))]
 
 
 def _programs(data: Document) -> Sequence[ProgramUsage]:

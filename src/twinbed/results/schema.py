@@ -73,6 +73,7 @@ TABLES: Mapping[str, str] = {
     "reorder_density": "link:text! direction:text! packets:whole!",
     "requests": "host:text! start_s:real! total_s:real!",
     "segment_sizes": "link:text! direction:text! most_payload_bytes:whole! segments:whole!",
+    "run_events": ("host:text! action:text! event:text! due_s:real! begun_s:real! in_force_s:real! found:text!"),
     "sockets": "host:text! socket:whole! time_s:real! cwnd:whole! srtt_s:real bytes_acked:whole",
     "stalls": (
         "link:text! originator_port:whole! responder_port:whole! start_ns:whole! duration_s:real! direction:text! "

@@ -153,7 +153,9 @@ class _Resolver:
         for path, load in loads.items():
             self._fits(self.sections.backgrounds[path], load, topology)
         if self.sections.workload is not None:
-            self._fits(self.sections.workload, workload, topology)
+            if not self._fits(self.sections.workload, workload, topology):
+                return None
+            topology = workload.params.hosts_on(topology)
         levels = {factor: level.value for factor, level in chosen.items()}
         return Cell(levels, name, testbed, topology, workload, complete, backgrounds)
 
@@ -162,12 +164,13 @@ class _Resolver:
         section: Section[BackgroundParams] | Section[WorkloadParams],
         choice: Choice[BackgroundParams] | Choice[WorkloadParams] | None,
         topology: Topology,
-    ) -> None:
-        """Report a setting of a workload or background load that this topology cannot have."""
+    ) -> bool:
+        """Report a setting of a workload or background load that this topology cannot have; return whether there is none."""
         unfit = choice.params.unfit(topology) if choice is not None else None
         if unfit is not None:
             place = section.node.keys.get(unfit.setting, section.node.place)
             self.problems.append(Problem.at(place, f"{section.path}.{unfit.setting}", unfit.message, unfit.allowed))
+        return unfit is None
 
     def _instruments(self, chosen: Mapping[str, Scalar]) -> Mapping[str, Section[InstrumentParams]]:
         if INSTRUMENTS not in chosen:

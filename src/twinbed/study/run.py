@@ -12,6 +12,7 @@ from twinbed.contracts.params import BackgroundParams, DriverParams, InstrumentP
 from twinbed.model.caution import Caution
 from twinbed.model.clients import ClientTimes
 from twinbed.model.drawn import Drawn
+from twinbed.model.event import Happened
 from twinbed.model.json import Document
 from twinbed.model.record import Artifact, Record, Settings
 from twinbed.model.run import Level, Status
@@ -37,6 +38,7 @@ class Ended(TypedDict):
     clients: NotRequired[Sequence[ClientTimes]]
     drawn: NotRequired[Mapping[str, Drawn]]
     programs: NotRequired[Sequence[ProgramUsage]]
+    events: NotRequired[Sequence[Happened]]
     machine: NotRequired[str]
     plugins: NotRequired[Mapping[str, str]]
 

@@ -88,7 +88,7 @@ class Fake(Driver[FakeSettings]):
 
     @contextlib.contextmanager
     def up(self, params: FakeSettings, topology: Topology, site: Site) -> Iterator[Bed]:
-        names = [name for pair in (*topology.names(), *topology.bystander_names()) for name in pair]
+        names = dict.fromkeys(name for pair in (*topology.names(), *topology.bystander_names()) for name in pair)
         noise = random.Random(None if params.seed is None else f"{params.seed}/{site.run}")
         hosts = {name: FakeHost(name, str(site.place(name)), params, noise) for name in names}
         yield Bed(

@@ -1,6 +1,7 @@
 """Workload ``command``: programs of the user, declared in the study file alone.
 
 A server runs on each server host, then a client on each client host, all at once.  Arguments are lists, never shell strings.
+With ``roles`` there are as many hosts of each role as it says (``model/role_texts``), and ``events`` happen to them.
 ``{server}`` and ``{client}`` are addresses, ``{pair}`` is the pair's number from 1, ``{artifacts}`` the host's folder whose
 files are kept, and every other name in braces a setting (``model/template``).  Programs without a path are looked up in PATH.
 
@@ -18,6 +19,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -36,17 +38,21 @@ from twinbed.contracts import command
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted, artifacts_named, concatenated
 from twinbed.contracts.format import Format, FormatError, Measurement
-from twinbed.contracts.params import Fault, WorkloadParams
+from twinbed.contracts.params import Fault, Unfit, WorkloadParams
 from twinbed.contracts.workload import Described, Evidence, Workload, WorkloadPlan
 from twinbed.metrics.metric import Metric, Scale, Value
 from twinbed.metrics.own import NAME, UNITS, Declaration, base_unit, unit_meant
+from twinbed.model import role_texts
+from twinbed.model.amount import amount
 from twinbed.model.declaration import NumbersToo, TextAlone
 from twinbed.model.error import TwinbedError
+from twinbed.model.event import MATCHED, Event
 from twinbed.model.image import Added
 from twinbed.model.near import nearest
 from twinbed.model.run import Level
 from twinbed.model.services import Service
 from twinbed.model.template import TemplateError, filled, given
+from twinbed.model.topology import MOST_HOSTS, Topology
 from twinbed.model.units import Duration, Size
 from twinbed.readers import container_image
 from twinbed.readers.clients import total
@@ -67,7 +73,7 @@ _ANY_PLACE = dict.fromkeys(PLACES, "")
 _SYSTEM = ("/proc", "/sys", "/dev")
 
 
-_TEXT = re.compile(r"(client|server)\.(stdout|stderr|file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99})")
+_TEXT = re.compile(r"([a-z][a-z0-9]*)\.(stdout|stderr|file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99})")
 
 
 def _argument(value: object) -> object:
@@ -188,13 +194,29 @@ class ClientProgram(Program):
         yield from ((("warm_up", at), text) for at, text in enumerate(self.warm_up or ()))
 
 
+class Role(Program):
+    """The program on each host of a role."""
+
+    hosts: int = Field(
+        1, ge=1, le=MOST_HOSTS, examples=[3], description="number of hosts: one has the role's name, else node1, node2"
+    )
+    ready: ReadyWhen | None = Field(
+        None, description="the sign that it is ready and stays; null: it runs to its end, as a client"
+    )
+    after: tuple[str, ...] = Field((), examples=[["node"]], description="roles that are ready before it starts")
+    limit: Duration = Field(120.0, gt=0, le=86400, examples=["120s"], description="time within which it must be ready, or end")
+    exit: tuple[Annotated[int, Field(ge=0, le=255)], ...] = Field(
+        (0,), min_length=1, examples=[[0, 1]], description="exit codes of a good end"
+    )
+
+
 class Measured(Declaration, Reading):
     """A metric: where its number is, and what it means. One of regex, csv, json, values, format says how it is found."""
 
     read: str = Field(
         "client.stdout",
         examples=["client.stdout"],
-        description="text to read: client or server, and stdout, stderr, or file:NAME for {artifacts}/NAME",
+        description="text to read: client, server or a role, and stdout, stderr, or file:NAME for {artifacts}/NAME",
     )
     format: str | None = Field(None, examples=["wrk"], description="format that `twinbed import` knows")
     metric: str | None = Field(
@@ -271,8 +293,24 @@ class CommandParams(WorkloadParams):
         "work": {"name": "blocks", "value": "{blocks}"},
     }
 
-    client: ClientProgram = Field(description="the program on each client, which runs to its end")
+    client: ClientProgram | None = Field(None, description="the program on each client, which runs to its end; null: roles")
     server: ServerProgram | None = Field(None, description="the program on each server; null: none")
+    roles: dict[Annotated[str, Field(pattern=role_texts.NAME_PATTERN)], Role] = Field(
+        {},
+        max_length=MOST_HOSTS,
+        exclude_if=lambda roles: not roles,
+        examples=[
+            {"node": {"hosts": 3, "run": ["my-node"], "ready": {"listening": 7000}}, "load": {"run": ["my-load", "{node1}"]}}
+        ],
+        description="programs on more hosts than pairs, by role, in place of client and server",
+    )
+    events: tuple[Event, ...] = Field(
+        (),
+        max_length=100,
+        exclude_if=lambda events: not events,
+        examples=[[{"kill": "node1", "after": "5s"}]],
+        description="with roles: what is done to programs and links during the run",
+    )
     metrics: dict[Annotated[str, Field(pattern=NAME)], Measured] = Field(
         min_length=1, max_length=200, description="metrics, by name: where each is read, and what it means"
     )
@@ -349,12 +387,15 @@ class CommandParams(WorkloadParams):
 
     def faults(self) -> Iterator[Fault]:
         yield from self._wrong_settings()
+        if self.client is None or self.roles:
+            yield from self._wrong_roles()
         known = {**_ANY_PLACE, **self.settings}
         for role, program in (("server", self.server), ("client", self.client)):
             for where, text in program.texts() if program else ():
                 yield from _unfilled((role, *where), text, known)
         for name, metric in self.metrics.items():
-            yield from _wrong_metric(("metrics", name), name, metric, has_server=self.server is not None)
+            programs = [*self.roles] or ["client", *(["server"] if self.server else [])]
+            yield from _wrong_metric(("metrics", name), name, metric, programs)
         rates = [name for name, metric in self.metrics.items() if metric.rate]
         for name in rates[1:]:
             yield Fault(("metrics", name, "rate"), f"{rates[0]} is the rate already", "one metric with rate: true")
@@ -372,6 +413,72 @@ class CommandParams(WorkloadParams):
         for path, each in self.files.items():
             if targets.count(each.to) > 1:
                 yield Fault(("files", path), f"{each.to} is given twice", "a path of its own for each file")
+
+    def hosts(self) -> dict[str, Sequence[str]]:
+        """Return role -> its hosts; roles that run to their end come first."""
+        ends_first = sorted(self.roles.items(), key=lambda item: item[1].ready is not None)
+        return {name: role_texts.hosts_of(name, role.hosts) for name, role in ends_first}
+
+    def unfit(self, topology: Topology) -> Unfit | None:
+        try:
+            self.hosts_on(topology)
+        except ValueError as error:
+            return Unfit("roles", str(error), "topology: with link, switch, vlan and bystanders at most")
+        return None
+
+    def hosts_on(self, topology: Topology) -> Topology:
+        return topology.of_roles([host for each in self.hosts().values() for host in each]) if self.roles else topology
+
+    def _wrong_roles(self) -> Iterator[Fault]:
+        if not self.roles or self.client is not None or self.server is not None:
+            return (
+                yield Fault((), "needs either client, perhaps with server, or roles", "client: {run: [...]}, or roles: {...}")
+            )
+        hosts = self.hosts()
+        count = sum(map(len, hosts.values()))
+        if not 2 <= count <= MOST_HOSTS:
+            yield Fault(("roles",), f"has {amount(count, 'host')}", f"from 2 to {MOST_HOSTS} hosts together")
+        if all(role.ready for role in self.roles.values()):
+            yield Fault(("roles",), "no program ends, so the run would not", "a role without ready, which runs to its end")
+        places = {**dict.fromkeys(role_texts.OWN, ""), **role_texts.places(hosts), "artifacts": ""}
+        for name in self.settings.keys() & places.keys():
+            yield Fault(("settings", name), f"{{{name}}} has a meaning of its own", f"a name other than {', '.join(places)}")
+        for name, role in self.roles.items():
+            if role_texts.is_reserved(name):
+                yield Fault(("roles", name), "is a name that twinbed uses itself", "another name")
+            for other in role.after:
+                if other not in self.roles:
+                    yield Fault(
+                        ("roles", name, "after"), f"{other} is no role", ", ".join(self.roles), nearest(other, self.roles)
+                    )
+                elif self.roles[other].ready is None:
+                    yield Fault(
+                        ("roles", name, "after"), f"{other} is never ready: it runs to its end", f"ready: ... for {other}"
+                    )
+            for where, text in role.texts():
+                try:
+                    [*role_texts.texts(text, {**places, **self.settings}, hosts)]
+                except TemplateError as error:
+                    yield Fault(("roles", name, *where), error.message, error.allowed, error.near)
+        if all(other in self.roles for role in self.roles.values() for other in role.after):
+            try:
+                self.rounds()
+            except ValueError as error:
+                yield Fault(("roles",), str(error), "an order of start without a circle")
+        names = [host for each in hosts.values() for host in each]
+        for at, event in enumerate(self.events):
+            yield from _wrong_event(("events", at), event, names)
+
+    def rounds(self) -> dict[str, int]:
+        """Return role -> its place in the order of start. Raises ValueError for roles that wait for each other."""
+        try:
+            order = TopologicalSorter({name: role.after for name, role in self.roles.items()}).static_order()
+            rounds: dict[str, int] = {}
+            for name in order:
+                rounds[name] = max((rounds[other] + 1 for other in self.roles[name].after), default=0)
+        except CycleError as error:
+            raise ValueError(f"wait for each other: {', '.join(error.args[1])}") from None
+        return rounds
 
     def _wrong_work(self) -> Iterator[Fault]:
         if self.work is None:
@@ -404,7 +511,10 @@ class CommandParams(WorkloadParams):
         """Return the time that a setting ``duration`` has; without one, 10 s or the limit."""
         own = given(self.settings.get("duration", ""))
         seconds = float(own.forms["seconds"]) if own.kind == "duration" else 10.0
-        return min(seconds, self.client.limit) + (self.server.ready.after or 1.0 if self.server else 0.0)
+        limit = (
+            self.client.limit if self.client else max((each.limit for each in self.roles.values() if not each.ready), default=0)
+        )
+        return min(seconds, limit) + (self.server.ready.after or 1.0 if self.server else 0.0)
 
 
 def _names_in(data: object) -> Iterator[str]:
@@ -413,7 +523,11 @@ def _names_in(data: object) -> Iterator[str]:
 
     if isinstance(data, str):
         try:
-            yield from (each for name in names(data) if (each := name.partition(".")[0]).isidentifier() and each not in PLACES)
+            yield from (
+                each
+                for name in names(role_texts.plain(data))
+                if (each := name.partition(".")[0]).isidentifier() and each not in PLACES
+            )
         except TemplateError:
             return  # reported when the text is checked
     elif isinstance(data, Mapping):
@@ -431,13 +545,30 @@ def _unfilled(where: tuple[str | int, ...], text: str, known: Mapping[str, Level
         yield Fault(where, error.message, error.allowed, error.near)
 
 
-def _wrong_metric(where: tuple[str, ...], name: str, metric: Measured, *, has_server: bool) -> Iterator[Fault]:
+def _wrong_event(where: tuple[str | int, ...], event: Event, hosts: Sequence[str]) -> Iterator[Fault]:
+    matched = event.host == MATCHED
+    for key, host in ((event.action, "" if matched else event.host), ("output", event.output)):
+        if host and host not in hosts:
+            yield Fault((*where, key), f"{host} is no host", ", ".join(hosts), nearest(host, hosts))
+    try:
+        count = groups(event.pattern)
+    except ValueError as error:
+        yield Fault((*where, "pattern"), str(error), "a regular expression")
+    else:
+        if matched and count != 1:
+            yield Fault(
+                (*where, "pattern"), "names no host: {matched} is the text of its one group", "a pattern such as 'leader (.*)'"
+            )
+
+
+def _wrong_metric(where: tuple[str, ...], name: str, metric: Measured, programs: Sequence[str]) -> Iterator[Fault]:
     ways = [*metric.ways, *(["format"] if metric.format else [])]
     if len(ways) != 1:
         found = f"has {' and '.join(ways)}" if ways else "does not say how its number is found"
         yield Fault(where, found, "one of regex, csv, json, values, format")
-    if metric.role == "server" and not has_server:
-        yield Fault((*where, "read"), "there is no server", "client.stdout, client.stderr, client.file:NAME")
+    if metric.role not in programs:
+        texts = ", ".join(f"{each}.stdout, {each}.stderr, {each}.file:NAME" for each in programs)
+        yield Fault((*where, "read"), f"there is no {metric.role}", texts, nearest(metric.role, programs))
     if metric.metric and not metric.format:
         yield Fault((*where, "metric"), "is for a format", "format: NAME with it")
     if metric.format and metric.take is not None:
@@ -466,14 +597,17 @@ def _own_file(folder: str, name: str, each: OwnFile) -> tuple[OwnFile, bytes]:
     return each.model_copy(update={"sha256": digest, "executable": executable}), content
 
 
-def _output(role: str) -> str:
-    return f"{role}.txt"
+def _output(role: str, step: str = "") -> str:
+    """Return the artifact with a program's output. The names of roles are a study's own, so theirs say what they are."""
+    return f"{'' if role in ADDRESSES else 'role-'}{role}{step}.txt"
 
 
 def workload_plan(params: CommandParams, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:
     """Plan the programs of all pairs. Raises ValueError for params of a record, which lack the files' contents."""
     if len(params._contents) < len(params.files):
         raise ValueError("the contents of its files are not known here; run the study file")
+    if params.roles:
+        return _roles_plan(params)
     servers, clients, prepare, warm_up = list[Command](), list[Command](), list[Command](), list[Command]()
     for number, (client, server, address) in enumerate(pairs, start=1):
         places: dict[str, Level] = {
@@ -510,6 +644,38 @@ def workload_plan(params: CommandParams, pairs: Sequence[tuple[str, str, str]]) 
     )
 
 
+def _roles_plan(params: CommandParams) -> WorkloadPlan:
+    servers, clients, prepare = list[Command](), list[Command](), list[Command]()
+    hosts, rounds = params.hosts(), params.rounds()
+    for name, of_role in hosts.items():
+        role = params.roles[name]
+        for number, host in enumerate(of_role, start=1):
+            own = role_texts.of_host(host, number)
+            known = {**params.settings, **role_texts.places(hosts), **own, "artifacts": "{artifacts}"}
+
+            def argv(texts: Sequence[str], known: Mapping[str, Level] = known) -> tuple[str, ...]:
+                return tuple(made for text in texts for made in role_texts.texts(text, known, hosts))
+
+            env = {key: role_texts.filled_in(text, known, hosts) for key, text in role.env.items()}
+            one = Command(
+                host, argv(role.run), _output(name), env=env, memory_bytes=role.memory, limit_s=role.limit, exits=role.exit
+            )
+            steps = enumerate(role.prepare, start=1)
+            prepare += [replace(one, argv=argv(words), stdout=_output(name, f"-prepare-{step}")) for step, words in steps]
+            if role.ready is None:
+                clients.append(one)
+            else:
+                servers.append(replace(one, ready=role.ready.sign(), round=rounds[name]))
+    return WorkloadPlan(
+        files=[(host, to, content) for each in hosts.values() for host in each for to, content in params._contents.items()],
+        executable=frozenset(each.to for each in params.files.values() if each.executable),
+        prepare=prepare,
+        servers=servers,
+        clients=clients,
+        events=params.events,
+    )
+
+
 def _fill(argv: Sequence[str], known: Mapping[str, Level]) -> tuple[str, ...]:
     return tuple(filled(text, known) for text in argv)
 
@@ -541,7 +707,7 @@ class CommandWorkload(Workload[CommandParams]):
     params = CommandParams
     summary = "your own programs, with the metrics that you declare"
     also = ("program", "custom", "own", "script", "exec", "cmd", "shell")
-    files = ("client.txt*", "client-*.txt*", "server.txt*", "server-*.txt*")
+    files = ("client.txt*", "client-*.txt*", "server.txt*", "server-*.txt*", "role-*.txt*")
     raw = "output of the programs"
     metrics: Sequence[Metric] = field(default=(), init=False)
     work: str = field(default="", init=False)
@@ -578,9 +744,10 @@ class CommandWorkload(Workload[CommandParams]):
         return workload_plan(params, pairs)
 
     def services(self, params: CommandParams) -> Sequence[Service]:
-        ready = params.server.ready if params.server else None
-        turns = params.work is not None and params.work.value is not None
-        return [Service(ready.protocol, ready.listening, turns)] if ready and ready.listening else []
+        staying = [params.server, *params.roles.values()]
+        signs = [each.ready for each in staying if each is not None and each.ready is not None]
+        turns = not params.roles and params.work is not None and params.work.value is not None
+        return [Service(ready.protocol, ready.listening, turns) for ready in signs if ready.listening]
 
     def unreadable(self, params: CommandParams, artifacts: Path) -> str:
         try:
@@ -613,18 +780,25 @@ class CommandWorkload(Workload[CommandParams]):
         return pairs
 
     def _read(self, params: CommandParams, artifacts: Path) -> list[_Pair]:
+        if params.roles:
+            tree = Tree(artifacts)
+            return [self._pair(params, tree, host, role) for role, each in params.hosts().items() for host in each]
         clients = [file.parent.name for file in artifacts_named(artifacts, _output("client"))]
         return [self._pair(params, Tree(artifacts), client) for client in clients]
 
-    def _pair(self, params: CommandParams, tree: Tree, client: str) -> _Pair:
+    def _pair(self, params: CommandParams, tree: Tree, client: str, role: str | None = None) -> _Pair:
+        """Read a pair, or one host of a role."""
         numbers: dict[str, float | None] = {}
         evidence: list[Evidence] = []
         wrong: list[str] = []
         tables: list[tuple[str, pa.Table]] = []
+        of_requests = set[str]()
         rest = Extracted()
         metrics = {metric.name: metric for metric in self.described(params).metrics}
         for name, each in params.metrics.items():
-            host = client if each.role == "client" else _server_of(client)
+            if role not in (None, each.role):
+                continue
+            host = client if each.role in ("client", role) else _server_of(client)
             file = f"{host}/{each.artifact}"
             try:
                 content = _content(tree, file, each)
@@ -649,9 +823,10 @@ class CommandWorkload(Workload[CommandParams]):
                 continue
             numbers[name] = one.value
             evidence.append(Evidence(host, name, one.value, metrics[name].unit, file, str(one.spot)))
-            if each.values and metrics[name].unit == "s":
+            if each.values and metrics[name].unit == "s" and file not in of_requests:
+                of_requests.add(file)  # several metrics may read it
                 tables += requests(one.numbers, host).items()
-        if params.work and params.work.value is not None:
+        if params.work and params.work.value is not None and (role is None or params.roles[role].ready is None):
             numbers[params.work.name] = number_of(Spot(filled(params.work.value, params.settings)), "1")
         return _Pair(client, numbers, evidence, wrong, tables, rest)
 
@@ -691,6 +866,9 @@ def _of_format(found: Measurement, name: str, each: Measured, metrics: Mapping[s
 
 
 def _values(params: CommandParams, pairs: Sequence[_Pair], metrics: Mapping[str, Metric], rate: str) -> Iterator[Value]:
+    if params.roles:
+        yield from _values_of_roles(params, pairs, metrics, rate)
+        return
     if len(pairs) == 1:
         yield from (Value(name, number, metrics[name].unit) for name, number in pairs[0].numbers.items())
         return
@@ -699,10 +877,27 @@ def _values(params: CommandParams, pairs: Sequence[_Pair], metrics: Mapping[str,
             is_client = name not in params.metrics or params.metrics[name].role == "client"
             yield Value(name, number, metrics[name].unit, pair.client if is_client else _server_of(pair.client))
     for name in pairs[0].numbers:
-        declared = params.metrics.get(name) or next((m for m in params.metrics.values() if m.format and not m.metric), None)
-        how = declared.joined(metrics[name], rate) if declared else "sum"
+        how = _how(params, metrics[name], rate)
         if how != "none":
             yield Value(name, _joined(how, [pair.numbers.get(name) for pair in pairs]), metrics[name].unit)
+
+
+def _values_of_roles(
+    params: CommandParams, hosts: Sequence[_Pair], metrics: Mapping[str, Metric], rate: str
+) -> Iterator[Value]:
+    """Yield the run's value of what one host has; of what several have, each host's, and the run's."""
+    for name, metric in metrics.items():
+        numbers = {each.client: each.numbers[name] for each in hosts if name in each.numbers}
+        how = "mean" if len(numbers) == 1 else _how(params, metric, rate)
+        if len(numbers) > 1:
+            yield from (Value(name, number, metric.unit, host) for host, number in numbers.items())
+        if how != "none" and numbers:
+            yield Value(name, _joined(how, [*numbers.values()]), metric.unit)
+
+
+def _how(params: CommandParams, metric: Metric, rate: str) -> str:
+    declared = params.metrics.get(metric.name) or next((m for m in params.metrics.values() if m.format and not m.metric), None)
+    return declared.joined(metric, rate) if declared else "sum"
 
 
 def _joined(how: str, numbers: Sequence[float | None]) -> float | None:

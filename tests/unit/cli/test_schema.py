@@ -191,5 +191,5 @@ def test_every_factor_of_the_reader_is_known_and_no_other() -> None:
     leaves = {path.rpartition(".")[2] for path in paths}
     known = {name for name in names if name.rpartition(".")[2] in leaves}
     assert names - known == {TESTBED, INSTRUMENTS, "hypercube"}
-    mappings = {"client", "server", "router", "metrics", "work", "files"}
+    mappings = {"client", "server", "router", "metrics", "work", "files", "roles", "events"}
     assert {leaf for leaf in leaves if leaf not in names} <= mappings

@@ -105,6 +105,8 @@ class AnatomyAnalysis(Analysis[Judged, Anatomy]):
         waiting, hosts = _links(source.table("step_waits"), complete), _hosts(source)
         read = ((complete[id], tables, waiting.get(id, {}), hosts.get(id, {})) for id, tables in links.items())
         runs = [run for of_run in read if (run := _run(*of_run, seen, left_out)) is not None]
+        if not runs:
+            raise TwinbedError(f"{source.shown} has no run with a whole request", advice="use HTTP as the workload")
         left_out["runs without a whole request"] = len(complete) - len(runs)
         groups: dict[str, dict[str, list[_Run]]] = defaultdict(lambda: defaultdict(list))
         cells: dict[str, Mapping[str, Level]] = {}

@@ -14,7 +14,7 @@ from twinbed.model.error import TwinbedError
 from twinbed.model.record import IMPORTED, Record
 from twinbed.model.run import Level, level_text
 from twinbed.model.tables import Tables
-from twinbed.model.topology import Topology
+from twinbed.model.topology import topology_of
 from twinbed.model.units import magnitudes
 from twinbed.observations.frame import Frame
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
@@ -150,11 +150,11 @@ def limit(tables: Tables, testbed: str, response: str, runs: Runs) -> float | No
 
 
 def _carried(record: Record, is_of_host: bool) -> Iterator[float]:
-    topology = Topology.model_validate(record.settings["topology"])
+    topology = topology_of(record.settings["topology"])
     if topology.link.rate is not None:
         # A shaper of ours counts less of each frame than a wire does.
         counted = Accounting.WIRE if record.settings["testbed"]["kind"] == IMPORTED else Accounting.SHAPER
-        links = 1 if is_of_host else topology.pairs
+        links = 1 if is_of_host else len(topology.names())
         yield links * tcp_goodput(topology.link.rate, Path(mtu=topology.link.mtu, accounting=counted))
 
 

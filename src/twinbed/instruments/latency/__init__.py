@@ -102,7 +102,7 @@ class Latency(Instrument[LatencyParams]):
     def plan(self, params: LatencyParams, target: Target) -> Sequence[Command]:
         commands: list[Command] = []
         if params.tool == "owamp":
-            for server, address in target.servers.items():
+            for server, address in [*target.servers.items()][:1]:  # a client of several servers measures the first
                 commands += _owpings(
                     *(target.name, server, address),
                     interval_s=params.interval,
@@ -111,7 +111,7 @@ class Latency(Instrument[LatencyParams]):
                 )
             commands += [_owampd(target.name)] if target.clients else []
         else:
-            for server, address in target.servers.items():
+            for server, address in [*target.servers.items()][:1]:  # a client of several servers measures the first
                 commands.append(_irtt_client(target.name, server, address, interval_s=params.interval, length=params.length))
             commands += [_irtt_server(target)] if target.clients else []
         return [*commands, _host_clock(target.name)] if commands else ()

@@ -18,7 +18,7 @@ from twinbed.metrics.runs import COMPLETENESS
 from twinbed.model.caution import Caution, Kind
 from twinbed.model.json import Document, Json
 from twinbed.model.record import IMPORTED, Record
-from twinbed.model.topology import Topology
+from twinbed.model.topology import topology_of
 from twinbed.statistics.physics import Accounting, Path, tcp_goodput
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ OF_HELLOS = ("ja3", "ja3s", "ja4")
 def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution]:
     """Doubt goodput above what a wire of the link's rate carries, by more than its last digit. Its limit is then not that of a
     real link."""
-    topology = Topology.model_validate(record.settings["topology"])
+    topology = topology_of(record.settings["topology"])
     if topology.link.rate is None:
         return
     most, shaped = (
@@ -43,7 +43,7 @@ def above_link_rate(record: Record, values: Iterable[Value]) -> Iterator[Caution
         for counted in (Accounting.WIRE, Accounting.SHAPER)
     )
     for value in values:
-        links = 1 if value.host else topology.pairs
+        links = 1 if value.host else len(topology.names())
         if value.metric == "goodput" and value.value is not None and _is_above(value.value, most * links):
             detail = f"{value.value / 1e6:.1f} Mbit/s over links that carry at most {most * links / 1e6:.1f}"
             if record.settings["testbed"]["kind"] == IMPORTED:

@@ -42,6 +42,7 @@ from twinbed.results.extract.pace import pace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+RUN_EVENTS = "run_events"
 REQUESTS = "requests"
 """The work of workloads whose requests captures show."""
 
@@ -230,6 +231,10 @@ def read_run(
         rows.tables.extend([(KERNEL_MESSAGES, messages)] if messages is not None else [])
     except UNREADABLE as error:
         rows.cautions.append(Caution(Kind.UNREADABLE, f"kernel logs: {error}".replace(f"{folder}/", ""), record.id))
+    if record.events:
+        import pyarrow as pa
+
+        rows.tables.append((RUN_EVENTS, pa.Table.from_pylist([dict(event.to_json()) for event in record.events])))
     lossy = any(caution.kind is Kind.CAPTURE_DROPS for caution in rows.cautions)
     values, cautions = pace(record.id, rows.tables, lossy=lossy)
     rows.values.extend(values)

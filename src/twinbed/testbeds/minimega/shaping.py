@@ -38,6 +38,8 @@ def refusals(topology: Topology, nodes: Sequence[str]) -> list[str]:
         reasons.append(f"mtu {link.mtu}: minimega's taps and bridges carry at most 1500; set mtu: 1500")
     if topology.routers:
         reasons.append("routers: all guests are on one network here; set routers: 0")
+    if topology.role_hosts:
+        reasons.append("roles: guests are clients and servers here; run roles on containers or guests of this machine")
     if topology.bystanders:
         reasons.append("bystanders: guests are the workload's clients and servers here; set bystanders: 0")
     if topology.switch == "openvswitch-netdev":
