@@ -73,6 +73,9 @@ class Wires:
         Value("load", float("nan"), "1", "machine"),
     )
 
+    def extract_of(self, params: Any, artifacts: Path, services: Any) -> Extracted:
+        return self.extract(params, artifacts)
+
     def extract(self, params: Any, artifacts: Path) -> Extracted:
         table = pa.table({"port": [80, 81]})
         return Extracted(self.values, {"wires": table}, [Caution(Kind.CAPTURE_DROPS, "3 packets")])

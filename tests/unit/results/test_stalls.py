@@ -110,7 +110,7 @@ def ab_requests(total_s: list[float]) -> tuple[str, pa.Table]:
     ends = np.cumsum(total_s)
     starts = np.floor(1_700_000_000.4 + ends - total_s)
     order = np.argsort(total_s, kind="stable")
-    rows = {"host": ["client"] * len(ends), "start_s": starts[order], "total_s": np.round(total_s, 3)[order]}
+    rows = {"host": ["client"] * len(ends), "start_s": starts[order].astype(np.int64), "total_s": np.round(total_s, 3)[order]}
     return "requests", pa.table(rows)
 
 
