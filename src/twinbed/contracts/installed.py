@@ -198,7 +198,7 @@ class Both(Mapping[str, T_co]):
 
 
 class Each(Mapping[str, T_co], Generic[U, T_co]):
-    """What a function makes of each value of a mapping, when it is asked for."""
+    """A mapping whose values a function makes of another's, when they are asked for."""
 
     def __init__(self, of: Mapping[str, U], make: Callable[[U], T_co]) -> None:
         self._of, self._make = of, make

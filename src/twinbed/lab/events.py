@@ -1,7 +1,8 @@
 """Events of a run: carried out while the clients run, read back, and recorded with their times.
 
 Each event has a thread that waits for its moment.  An event fails the run if its program has ended before, if the run ends
-before its moment, or if what it did is not found.  What is still stopped or down at the end is undone before instruments end.
+before its moment, or if what it did is not found.  At the end, programs that are still stopped
+continue and links that are still down come up, before instruments end.
 """
 
 from __future__ import annotations
