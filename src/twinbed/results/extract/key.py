@@ -66,8 +66,8 @@ def _code(modules: frozenset[str], package: Path) -> dict[str, bytes]:
 
 
 def package_key(module: str) -> str:
-    """Return a hash of the sources of the package that a module of a plugin is in."""
-    return _package_key(module.partition(".")[0])
+    """Return a hash of the sources of the package that a module of a plugin is in; empty for no module."""
+    return _package_key(module.partition(".")[0]) if module else ""
 
 
 @lru_cache
