@@ -199,6 +199,10 @@ def read_run(
             rows.cautions.append(
                 Caution(Kind.UNREADABLE, f"{artifact['path']} {size_now}, {artifact['bytes']} were recorded", record.id)
             )
+    for plugin, package in record.plugins.items():
+        if plugin.startswith("formats.") and not state(plugin)[2]:
+            detail = f"this twinbed cannot use the format {plugin.partition('.')[2]} of {package}: pip install {package}"
+            rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
     pairs = integer(record.settings["topology"].get("pairs", 1))
     work: float | None = None
     work_metric = ""
@@ -217,10 +221,6 @@ def read_run(
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.declaration.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.declaration, _extrapolated(extraction, outcome, of_each), folder, work)
-    for plugin, package in record.plugins.items():
-        if plugin.startswith("formats.") and not state(plugin)[2]:
-            detail = f"this twinbed cannot use the format {plugin.partition('.')[2]} of {package}: pip install {package}"
-            rows.cautions.append(Caution(Kind.UNREADABLE, detail, record.id))
     if len(record.clients) > 1:
         rows.values.append((Value(OVERLAP.name, overlap_share(record.clients), OVERLAP.unit), OVERLAP))
     used = list(usage(record.programs))
