@@ -67,13 +67,17 @@ PLANTED = """\
 """
 
 
-def made(folder: Path, events: str, driver: str = "container", *more: str) -> dict[str, Any]:
-    """Run the study; return the record of its run."""
+def written(folder: Path, events: str, driver: str = "container") -> Path:
     (folder / "roles.yaml").write_text(STUDY.replace("DRIVER", driver).replace("EVENTS\n", events))
     for name, content in (("node.pl", NODE), ("load.pl", LOAD)):
         (folder / name).write_text(content)
         (folder / name).chmod(0o755)
-    done = twinbed("run", folder / "roles.yaml", "--no-report", "-o", folder / "results", *more, cwd=folder)
+    return folder / "roles.yaml"
+
+
+def made(folder: Path, events: str, driver: str = "container", *more: str) -> dict[str, Any]:
+    """Run the study; return the record of its run."""
+    done = twinbed("run", written(folder, events, driver), "--no-report", "-o", folder / "results", *more, cwd=folder)
     (file,) = (folder / "results" / "runs").glob("*/run.json")
     record: dict[str, Any] = json.loads(file.read_text())
     assert done.returncode == (0 if record["status"] == "complete" else 1), done.stderr
@@ -183,3 +187,10 @@ def test_the_gap_after_the_leader_of_etcd_dies_is_the_one_that_the_client_logged
     values = {row["metric"]: row["value"] for row in results.table("metrics").to_pylist() if not row["host"]}
     assert values["gap"] == puts[longest] == pytest.approx(float(logged.split()[-2]), rel=0.1)
     assert values["gap"] > 0.5, "etcd elects after an election timeout of 1 s; the last heartbeat was before"
+
+
+def test_try_tells_each_event_and_what_was_read_back(tmp_path: Path, leaves_nothing: None) -> None:
+    done = twinbed("try", written(tmp_path, '    - {kill: node1, output: load, pattern: "node1 ok"}\n'), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    told = next(line for line in done.stdout.splitlines() if line.startswith("kill node1: begun at "))
+    assert told.endswith(" s (ended by SIGKILL)")

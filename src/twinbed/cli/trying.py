@@ -17,6 +17,7 @@ from twinbed.terminal import say
 
 if TYPE_CHECKING:
     from twinbed.contracts.workload import Evidence
+    from twinbed.model.event import Happened
     from twinbed.results.folder import Folder
     from twinbed.study.run import Run
     from twinbed.study.study import Study
@@ -95,6 +96,8 @@ def _try(study: Study, study_file: Path, folder: Folder) -> int:
     )
     if ended.failed_phase in (None, Phase.COLLECT):
         say(*_metrics(evidence))
+        record = folder.record(run.id)
+        say(*_events(record.events if record is not None else ()))
     if ended.status is Status.COMPLETE:
         read = "every metric was read" if evidence else "the workload declares where none of its metrics is read"
         say("", f"The run took {ended.seconds:.1f} s; {read}.", f"Next: twinbed plan {study_file}")
@@ -147,6 +150,11 @@ def _metrics(evidence: Sequence[Evidence]) -> Iterator[str]:
     widths = [max((len(row[at]) for row in rows), default=0) for at in (0, 1)]
     for metric, value, file, text in rows:
         yield f"{metric:<{widths[0]}}  {value:<{widths[1]}}  {f'{file}: ' if file else ''}{text}".rstrip()
+
+
+def _events(events: Sequence[Happened]) -> Iterator[str]:
+    for each in events:
+        yield f"{each.action} {each.host}: begun at {each.begun_s:.3f} s, in force at {each.in_force_s:.3f} s ({each.found})"
 
 
 def _output(tree: Tree, run: Run) -> Iterator[str]:
