@@ -80,11 +80,11 @@ def offered(kind: str) -> Mapping[str, tuple[Offered, ...]]:
     """Return name -> entry points of that name, by the metadata of installed packages; nothing is imported."""
     from importlib.metadata import entry_points
 
-    found: dict[str, tuple[Offered, ...]] = {}
+    points: dict[str, tuple[Offered, ...]] = {}
     for point in entry_points(group=f"twinbed.{kind}"):
         package, version = (point.dist.name, point.dist.version) if point.dist else ("an unknown package", "")
-        found[point.name] = (*found.get(point.name, ()), Offered(kind, point.name, package, version, point))
-    return found
+        points[point.name] = (*points.get(point.name, ()), Offered(kind, point.name, package, version, point))
+    return points
 
 
 def forget() -> None:
@@ -117,9 +117,11 @@ def refuse_lack(wanted: Mapping[str, str], where: str) -> None:
     for plugin, requirement in wanted.items():
         kind, _, name = plugin.partition(".")
         here = offered(kind).get(name, ()) if kind in KINDS else ()
-        if requirement not in [each.requirement for each in here]:
+        if requirement not in [offer.requirement for offer in here]:
             noun = KINDS[kind][0] if kind in KINDS else kind
-            lacking[f"{noun} {name} of {requirement}" + "".join(f" (it has {each.requirement})" for each in here)] = requirement
+            lacking[f"{noun} {name} of {requirement}" + "".join(f" (it has {offer.requirement})" for offer in here)] = (
+                requirement
+            )
     if lacking:
         packages = " ".join(dict.fromkeys(lacking.values()))
         raise PluginError(f"{where} lacks the {', the '.join(lacking)}", advice=f"there: pip install {packages}")

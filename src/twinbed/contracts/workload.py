@@ -38,17 +38,17 @@ class WorkloadPlan:
     def within(self, root: str) -> WorkloadPlan:
         """Return the plan with this folder of each host as the root of its programs and files."""
 
-        def there(commands: Sequence[Command]) -> Sequence[Command]:
+        def within_root(commands: Sequence[Command]) -> Sequence[Command]:
             return [replace(command, root=root) for command in commands]
 
         return replace(
             self,
             files=[(host, f"{root}{path}", content) for host, path, content in self.files],
             executable=frozenset(f"{root}{path}" for path in self.executable),
-            prepare=there(self.prepare),
-            servers=there(self.servers),
-            warm_up=there(self.warm_up),
-            clients=there(self.clients),
+            prepare=within_root(self.prepare),
+            servers=within_root(self.servers),
+            warm_up=within_root(self.warm_up),
+            clients=within_root(self.clients),
         )
 
 

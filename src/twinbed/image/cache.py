@@ -52,10 +52,10 @@ def listing(folder: Path) -> str:
 
     MODE is octal (stat(2)). The hash of a symbolic link is of its target, that of a folder or a device of nothing; a file that
     this user may not read has none (``-``)."""
-    found = _files(folder)
+    files = _files(folder)
     with ThreadPoolExecutor() as pool:
-        hashes = pool.map(lambda item: _file_hash(folder / item[0], item[1]), found)
-        return "".join(f"{status.st_mode:06o} {sha256} {path}\n" for (path, status), sha256 in zip(found, hashes, strict=True))
+        hashes = pool.map(lambda item: _file_hash(folder / item[0], item[1]), files)
+        return "".join(f"{status.st_mode:06o} {sha256} {path}\n" for (path, status), sha256 in zip(files, hashes, strict=True))
 
 
 def differing(folder: Path, expected: str) -> str | None:
@@ -82,7 +82,7 @@ def state(folder: Path) -> str:
 
 def _files(folder: Path) -> list[tuple[str, os.stat_result]]:
     """Return every file below a folder in the order of paths. Images have 7,000, and every run checks them all."""
-    found: list[tuple[str, os.stat_result]] = []
+    files: list[tuple[str, os.stat_result]] = []
     folders = [(str(folder), "")]
     while folders:
         place, prefix = folders.pop()
@@ -91,11 +91,11 @@ def _files(folder: Path) -> list[tuple[str, os.stat_result]]:
                 path = prefix + entry.name
                 if path in _TOP:
                     continue
-                found.append((path, entry.stat(follow_symlinks=False)))
+                files.append((path, entry.stat(follow_symlinks=False)))
                 if entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK):
                     folders.append((entry.path, f"{path}/"))
-    found.sort()
-    return found
+    files.sort()
+    return files
 
 
 def _file_hash(path: Path, status: os.stat_result) -> str:
@@ -167,8 +167,8 @@ def checked(folder: Path) -> Manifest:
     note = cache_root() / "checked" / f"{folder.name}-{os.geteuid()}"
     advice = f"rm -r {folder}; twinbed image build"
     try:
-        found = state(folder)
-        if recall(note) == {"right": found}:
+        actual = state(folder)
+        if recall(note) == {"right": actual}:
             return data
         listed = (folder / LISTING).read_text(errors="surrogateescape")
         if _hash(listed) != data["contents"]:
@@ -178,7 +178,7 @@ def checked(folder: Path) -> Manifest:
     except (OSError, ValueError, KeyError) as error:
         raise ImageFailed(f"{folder}: it cannot be checked: {error}", advice=advice) from None
     with contextlib.suppress(OSError):  # a user who may not write here checks again each time
-        keep(note, {"right": found})
+        keep(note, {"right": actual})
     return data
 
 
@@ -237,8 +237,8 @@ def images() -> Sequence[Image]:
 
     Files are not checked: an image is opened by its key before use."""
     manifests = [path for top in places() if _has(top, "images") for path in (top / "images").glob(f"*/{MANIFEST}")]
-    found = sorted(filter(lambda path: _is_finished(path.parent), manifests), key=lambda path: path.stat().st_mtime)
-    return [_image(path.parent, _manifest(path.parent)) for path in found if not _is_older(path)]
+    finished = sorted(filter(lambda path: _is_finished(path.parent), manifests), key=lambda path: path.stat().st_mtime)
+    return [_image(path.parent, _manifest(path.parent)) for path in finished if not _is_older(path)]
 
 
 @contextlib.contextmanager

@@ -158,7 +158,7 @@ class Apt:
         known = self._known() if names else ()
         if names and self.image.keys() >= set(known):
             raise ImageFailed("apt has no lists of packages on this machine", advice="apt-get update")
-        like = {name: nearest(name, [each for each in known if each[:2] == name[:2] and each != name]) for name in names}
+        like = {name: nearest(name, [other for other in known if other[:2] == name[:2] and other != name]) for name in names}
         if like:
             raise ImageFailed(
                 "; ".join(
@@ -173,15 +173,15 @@ def unpack(files: Sequence[Path], rootfs: Path, spec: Specification) -> Mapping[
 
     ``tar`` runs with the root file system as its root, so that no link leads out of it. Files of the same name are replaced and
     not written to, since they are those of another image too."""
-    found: dict[str, tuple[str, str]] = {}
+    unpacked: dict[str, tuple[str, str]] = {}
     stanzas: list[str] = []
     scripts: list[str] = []
     excluded = [f"--exclude=.{pattern}" for pattern in spec.left_out]
     for file in files:
         stanzas.append(run(["dpkg-deb", "--field", str(file)]).text)
-        about = dict(re.findall(r"^(Package|Version): (\S+)", stanzas[-1], re.MULTILINE))
+        fields = dict(re.findall(r"^(Package|Version): (\S+)", stanzas[-1], re.MULTILINE))
         with file.open("rb") as stream:
-            found[about["Package"]] = about["Version"], hashlib.file_digest(stream, "sha256").hexdigest()
+            unpacked[fields["Package"]] = fields["Version"], hashlib.file_digest(stream, "sha256").hexdigest()
         content = file.with_suffix(".tar")
         run(["dpkg-deb", "--fsys-tarfile", str(file)], stdout=content, limit_s=_LIMIT_S)
         with content.open("rb") as stream:
@@ -190,11 +190,11 @@ def unpack(files: Sequence[Path], rootfs: Path, spec: Specification) -> Mapping[
         content.unlink()
         scripts.append(run(["dpkg-deb", "--info", str(file), "postinst"], check=False).text)
     _link_alternatives(rootfs, scripts)
-    _list(rootfs, stanzas, set(found))
-    _make_users(rootfs, set(found))
+    _list(rootfs, stanzas, set(unpacked))
+    _make_users(rootfs, set(unpacked))
     run([*_PROCESS, "chroot", str(rootfs), "/sbin/ldconfig"], limit_s=_LIMIT_S)
     (rootfs / "var/cache/ldconfig/aux-cache").unlink(missing_ok=True)
-    return found
+    return unpacked
 
 
 def _link_alternatives(rootfs: Path, scripts: Sequence[str]) -> None:
@@ -212,7 +212,7 @@ def _link_alternatives(rootfs: Path, scripts: Sequence[str]) -> None:
 
 def _list(rootfs: Path, added: Sequence[str], names: set[str]) -> None:
     """Add packages to dpkg's list, in place of older versions."""
-    stanzas = [each for each in (rootfs / _STATUS).read_text().strip().split("\n\n") if _name(each) not in names]
+    stanzas = [stanza for stanza in (rootfs / _STATUS).read_text().strip().split("\n\n") if _name(stanza) not in names]
     stanzas += [f"{text.strip()}\nStatus: install ok installed" for text in added]
     _replace(rootfs / _STATUS, "\n\n".join(stanzas) + "\n")
 
@@ -227,8 +227,8 @@ def _make_users(rootfs: Path, packages: set[str]) -> None:
     lines = {"passwd": "{0}:x:{1}:{1}::/nonexistent:/usr/sbin/nologin\n", "group": "{0}:x:{1}:\n"}
     for name, line in lines.items():
         text = (rootfs / "etc" / name).read_text()
-        there = {each.split(":")[0] for each in text.splitlines()}
-        _replace(rootfs / "etc" / name, text + "".join(line.format(*user) for user in wanted if user[0] not in there))
+        names = {entry.split(":")[0] for entry in text.splitlines()}
+        _replace(rootfs / "etc" / name, text + "".join(line.format(*user) for user in wanted if user[0] not in names))
 
 
 def _replace(path: Path, text: str) -> None:

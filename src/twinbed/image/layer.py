@@ -54,9 +54,9 @@ def build(folder: Path, below: Path, added: Added, spec: Specification, say: Cal
         apt = debian.Apt.of(folder / "apt", rootfs, spec, packages)
         files = apt.fetch(added.packages, say)
         say(f"unpacking {len(files)} packages")
-        found = debian.unpack(files, rootfs, spec)
-        packages |= {name: version for name, (version, _) in found.items()}
-        hashes = {name: [version, sha256] for name, (version, sha256) in found.items()}
+        unpacked = debian.unpack(files, rootfs, spec)
+        packages |= {name: version for name, (version, _) in unpacked.items()}
+        hashes = {name: [version, sha256] for name, (version, sha256) in unpacked.items()}
         run(["rm", "-r", str(folder / "apt")])
     environment: Document = {}
     if added.image:

@@ -20,11 +20,11 @@ def needs(tree: Path, wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
     Only these modules are decompressed, for a guest's first program to load; the many others stay as they are."""
     by_name = {module_name(path): path for path in listed(tree)}
-    found: dict[str, tuple[str, ...]] = {}
+    needed: dict[str, tuple[str, ...]] = {}
     todo = list(wanted)
     while todo:
         path = todo.pop()
-        if path in found:
+        if path in needed:
             continue
         packed = tree / f"{path}.xz"
         if packed.exists():
@@ -33,9 +33,9 @@ def needs(tree: Path, wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
         asks_for = _asks_for((tree / path).read_bytes())
         if missing := sorted(asks_for - by_name.keys()):
             raise LookupError(f"the kernel has no module {', '.join(missing)}, which {module_name(path)} needs")
-        found[path] = tuple(by_name[name] for name in sorted(asks_for))
-        todo += found[path]
-    return found
+        needed[path] = tuple(by_name[name] for name in sorted(asks_for))
+        todo += needed[path]
+    return needed
 
 
 def named(paths: Iterable[str], names: Iterable[str], built_in: Iterable[str] = ()) -> list[str]:
@@ -58,15 +58,15 @@ def names(tree: Path) -> set[str]:
 def needed_by(contents: Mapping[str, bytes]) -> dict[str, list[str]]:
     """Return, for each module, the names of the modules that need it, itself first. ``contents``: file name to content."""
     needs = {module_name(file): _asks_for(content) for file, content in contents.items()}
-    found = {name: [name] for name in needs}
+    users = {name: [name] for name in needs}
     for name in needs:
         todo, seen = [name], {name}
         while todo:
             for needed in needs[todo.pop()] & needs.keys() - seen:
                 seen.add(needed)
                 todo.append(needed)
-                found[needed].append(name)
-    return found
+                users[needed].append(name)
+    return users
 
 
 def matching(paths: Iterable[str], patterns: Iterable[str]) -> list[str]:

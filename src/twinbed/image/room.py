@@ -33,11 +33,11 @@ def make(say: Callable[[str], None], most: int = MOST) -> None:
     """Remove the least recently used images with added software beyond ``most``, and their bases. The builder calls it."""
     top = cache_root()
     layered = [folder for folder in (top / "images").iterdir() if _is_layered(folder)]
-    for folder in sorted(layered, key=lambda each: -(each / "manifest.json").stat().st_mtime)[most:]:
+    for folder in sorted(layered, key=lambda layered_folder: -(layered_folder / "manifest.json").stat().st_mtime)[most:]:
         say(f"removing the image {folder.name}, the least recently used")
         _remove(folder)
     kept = {loads((folder / "manifest.json").read_bytes()).get("base") for folder in (top / "images").iterdir()}
-    for folder in [each for each in (top / "bases").iterdir() if _is_layered(each) and each.name not in kept]:
+    for folder in [base for base in (top / "bases").iterdir() if _is_layered(base) and base.name not in kept]:
         _remove(folder)
 
 

@@ -70,7 +70,7 @@ def place(top: Path, name: str, *, make: bool = False) -> Path:
                 raise Unreadable(f"{name[:200]!r}: too many links")
             target = str(below.readlink())
             here = top if target.startswith("/") else here
-            todo += [each for each in reversed(target.split("/")) if each not in ("", ".")]
+            todo += [part for part in reversed(target.split("/")) if part not in ("", ".")]
         elif stat.S_ISDIR(mode):
             here = below
         else:
@@ -171,7 +171,7 @@ class _Root:
 
     def _own(self, path: Path, owner: tuple[int, int]) -> None:
         if self._as_root:
-            os.chown(path, *(each if 0 <= each < _LATEST else 0 for each in owner), follow_symlinks=False)
+            os.chown(path, *(number if 0 <= number < _LATEST else 0 for number in owner), follow_symlinks=False)
 
 
 def _members(layer: BinaryIO) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:

@@ -357,19 +357,19 @@ def _decompressed(stream: _Hashed) -> IO[bytes]:
 
 def _folder(source: str) -> ContainerImage:
     top = Path(source)
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     total = count = 0
     for path, status in walk(top):
         count, total = count + 1, total + (status.st_size if stat.S_ISREG(status.st_mode) else 0)
         if count > MOST_FILES or total > MOST_BYTES:
             raise Unreadable(f"{source} has more than {MOST_FILES:,} files or {MOST_BYTES:,} bytes")
-        found.update(f"{status.st_mode:o} {path.relative_to(top)}\0".encode(errors="surrogateescape"))
+        digest.update(f"{status.st_mode:o} {path.relative_to(top)}\0".encode(errors="surrogateescape"))
         if stat.S_ISREG(status.st_mode):
             with path.open("rb") as stream:
-                found.update(hashlib.file_digest(stream, "sha256").digest())
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
         elif stat.S_ISLNK(status.st_mode):
-            found.update(os.fsencode(path.readlink()) + b"\0")
-    return ContainerImage(f"sha256:{found.hexdigest()}", (), {}, top)
+            digest.update(os.fsencode(path.readlink()) + b"\0")
+    return ContainerImage(f"sha256:{digest.hexdigest()}", (), {}, top)
 
 
 def walk(top: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -210,8 +210,8 @@ class Reading(BaseModel):
             if not first:
                 raise ValueError(f"no line has {self.after!r}; {_end(lines, self.after)}")
         if self.regex is not None:
-            found = _in_lines(lines[first:], self.regex, first)
-            return found if self.take != COUNT or any(_counts(lines[first:], self.regex)) else iter(())
+            spots = _in_lines(lines[first:], self.regex, first)
+            return spots if self.take != COUNT or any(_counts(lines[first:], self.regex)) else iter(())
         return _in_csv(lines[first:], self.csv, first) if self.csv is not None else iter(())
 
 
@@ -372,10 +372,10 @@ def _matched(parts: tuple[str, str, str], line: str) -> int:
 
 def _in_csv(lines: Sequence[str], cell: CsvCell, first: int) -> Iterator[Spot]:
     wanted = {} if not isinstance(cell.row, Mapping) else {name: level_text(value) for name, value in cell.row.items()}
-    names = [each for each in (cell.column, *wanted) if isinstance(each, str)]
+    names = [wanted_name for wanted_name in (cell.column, *wanted) if isinstance(wanted_name, str)]
     head: list[str] | None = None if names else []
     place = cell.column - 1 if isinstance(cell.column, int) else 0
-    rows, found = 0, False
+    rows, has_row = 0, False
     for line, cells in _rows(lines, cell.separator):
         if head is None:
             if set(names) <= set(cells):
@@ -386,11 +386,11 @@ def _in_csv(lines: Sequence[str], cell: CsvCell, first: int) -> Iterator[Spot]:
         rows += 1
         own = {name: cells[head.index(name)] for name in wanted if head.index(name) < len(cells)}
         if cell.row in (None, rows) or (wanted and all(_alike(own.get(name, ""), value) for name, value in wanted.items())):
-            found = True
+            has_row = True
             yield Spot(cells[place], first + line, place + 1, lines[line - 1].strip())
     if head is None:
         raise ValueError(f"no line has the columns {', '.join(names)}; the first is {_cut(next(iter(lines), ''))!r}")
-    if not found:
+    if not has_row:
         row = ", ".join(f"{name} {value}" for name, value in wanted.items()) or f"number {cell.row}"
         raise ValueError(f"no row is {row}; there are {rows}" if cell.row is not None else "has no row with this column")
 
@@ -415,10 +415,10 @@ def _alike(cell: str, wanted: str) -> bool:
 
 def _in_json(text: str, path: str) -> Iterator[Spot]:
     try:
-        found: Json = jmespath.search(path, _document(text))
+        result: Json = jmespath.search(path, _document(text))
     except JMESPathError as error:
         raise ValueError(f"{path}: {str(error).splitlines()[0]}") from None
-    for item in found if isinstance(found, list) else [found]:
+    for item in result if isinstance(result, list) else [result]:
         if isinstance(item, bool) or not isinstance(item, int | float | str):
             kind = {dict: "an object", list: "a list", bool: str(item).lower()}.get(type(item), "nothing")
             raise ValueError(f"the path {path} leads to {kind}, not to a number; the text is {_cut(text)!r}")

@@ -128,7 +128,7 @@ def read_place(file: Path) -> Place:
         elif word == "lasted":
             kind, *numbers = rest.split(" ")
             count, timed, total, least, most = map(int, numbers)
-            lasted[kind] = Lasted(count, timed, *(NANOSECOND_S * each for each in (total, least, most)))
+            lasted[kind] = Lasted(count, timed, *(NANOSECOND_S * duration_ns for duration_ns in (total, least, most)))
         else:
             facts[word] = rest
     whole = int(facts["end_ns"]) - int(facts["start_ns"]), int(facts["softirqs"])

@@ -58,24 +58,24 @@ def relate(pair: Pair, client: HostClock | None, server: HostClock | None) -> Cl
     errors = [clock.max_error_s if clock else None for clock in (client, server)]
     known = [error for error in errors if error is not None]
     base = _base(pair)
-    there, back = (raw_s(pair, way, base) for way in WAYS)
+    forth, back = (raw_s(pair, way, base) for way in WAYS)
     there_at, back_at = (pair.at_s(way) for way in WAYS)
-    went, came = ~np.isnan(there), ~np.isnan(back)
-    line = straight(there_at[went], there[went], back_at[came], back[came])
+    went, came = ~np.isnan(forth), ~np.isnan(back)
+    line = straight(there_at[went], forth[went], back_at[came], back[came])
     return Clocks(
         shared=shared,
         max_error_s=sum(known) if len(known) == len(errors) else None,
         line=line,
         offset_s=_offset_s(pair, line, base) if line else None,
-        steps=tuple(_steps(pair, went, there_at, there, came, back_at, back)),
+        steps=tuple(_steps(pair, went, there_at, forth, came, back_at, back)),
     )
 
 
 def _base(pair: Pair) -> int:
     """Return a whole number of nanoseconds near the clocks' difference, so that the rest is small."""
     sent, received = pair.steady.ends(CLIENT_TO_SERVER)
-    there = (sent != MISSING) & (received != MISSING)
-    return int((received[there] - sent[there]).min()) if there.any() else 0
+    arrived = (sent != MISSING) & (received != MISSING)
+    return int((received[arrived] - sent[arrived]).min()) if arrived.any() else 0
 
 
 def raw_s(pair: Pair, way: str, base: int | None = None) -> Numbers:
@@ -94,20 +94,20 @@ def _wall_ahead(pair: Pair) -> int:
     """Return how much farther apart the wall clocks are than the steady ones, server less client, in nanoseconds."""
     if pair.monotonic is None:
         return 0
-    there = pair.wall.server_received != MISSING
-    server = (pair.wall.server_received - pair.monotonic.server_received)[there]
-    client = (pair.wall.client_sent - pair.monotonic.client_sent)[there]
+    arrived = pair.wall.server_received != MISSING
+    server = (pair.wall.server_received - pair.monotonic.server_received)[arrived]
+    client = (pair.wall.client_sent - pair.monotonic.client_sent)[arrived]
     apart = server - client
     first = int(apart[0])
     return first + int(np.median(apart - first))
 
 
 def _steps(
-    pair: Pair, went: Flags, there_at: Numbers, there: Numbers, came: Flags, back_at: Numbers, back: Numbers
+    pair: Pair, went: Flags, there_at: Numbers, forth: Numbers, came: Flags, back_at: Numbers, back: Numbers
 ) -> Iterator[Step]:
     if pair.monotonic is None:
         if went.any() and came.any():
-            bounds = contradictions(there_at[went], there[went], back_at[came], back[came], BOUNDS_WINDOW_S, MOST_DRIFT)
+            bounds = contradictions(there_at[went], forth[went], back_at[came], back[came], BOUNDS_WINDOW_S, MOST_DRIFT)
             yield from (Step(pair.server, at_s, by_s) for at_s, by_s in bounds)
         return
     ends = (
@@ -133,11 +133,11 @@ def unskewed_s(pair: Pair, way: str, clocks: Clocks) -> Numbers:
 
 def absolute_s(pair: Pair, way: str, clocks: Clocks) -> Numbers | None:
     """Return one-way delays; None unless the clocks agree."""
-    ends = {each: pair.wall.ends(each) for each in WAYS}
-    delays = {each: difference_s(received, sent) for each, (sent, received) in ends.items()}
-    if not all((~np.isnan(each)).any() for each in delays.values()):
+    ends = {name: pair.wall.ends(name) for name in WAYS}
+    delays = {name: difference_s(received, sent) for name, (sent, received) in ends.items()}
+    if not all((~np.isnan(delays_s)).any() for delays_s in delays.values()):
         return None
-    least_s = min(float(np.nanmin(each)) for each in delays.values())
+    least_s = min(float(np.nanmin(delays_s)) for delays_s in delays.values())
     return delays[way] if least_s > 0 and clocks.agree(least_s) else None
 
 

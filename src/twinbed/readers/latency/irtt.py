@@ -71,13 +71,13 @@ def parsed(text: bytes, where: str, client: str, server: str) -> Pair:
     if broken:
         raise ValueError(f"{where}: the client broke off: {broken}")
     trips = _TRIP.findall(text)
-    there = text.count(b'"seqno"')
-    if not trips or len(trips) != there:
-        raise ValueError(f"{where}: {len(trips)} of {there} probes could be read")
+    probes = text.count(b'"seqno"')
+    if not trips or len(trips) != probes:
+        raise ValueError(f"{where}: {len(trips)} of {probes} probes could be read")
     columns = list(zip(*trips, strict=True))
-    numbers = [np.array([int(each) if each else MISSING for each in column], dtype=np.int64) for column in columns[2:]]
+    numbers = [np.array([int(cell) if cell else MISSING for cell in column], dtype=np.int64) for column in columns[2:]]
     monotonic = _stamps(numbers[1::2])
-    fates = np.array([_FATES[each] for each in columns[1]], dtype=np.int64)
+    fates = np.array([_FATES[fate] for fate in columns[1]], dtype=np.int64)
     return Pair(
         client=client,
         server=server,

@@ -69,7 +69,7 @@ def _records(file: Path) -> tuple[Integers, int]:
         if read is None:
             raise ValueError(f"{where}: line {number} is no record of owping -R: {' '.join(line)}")
         first_of.setdefault(read[0], read)
-    records = np.array(sorted(first_of.values(), key=lambda each: each[1]), dtype=np.int64)
+    records = np.array(sorted(first_of.values(), key=lambda sent: sent[1]), dtype=np.int64)
     return records, len(lines) - len(first_of)
 
 

@@ -76,7 +76,9 @@ class Pair:
     @property
     def begin(self) -> int:
         stamps = self.steady
-        return min(int(np.min(each[each != MISSING])) for each in (stamps.client_sent, stamps.client_received) if _any(each))
+        return min(
+            int(np.min(stamp[stamp != MISSING])) for stamp in (stamps.client_sent, stamps.client_received) if _any(stamp)
+        )
 
     def loss(self, way: str) -> tuple[int, int] | None:
         """Return (lost, sent) of the judged probes in a direction; None where the fate of one is unknown."""
@@ -108,9 +110,9 @@ class Pair:
     def reordered(self, way: str) -> int:
         """Count the probes that a later one overtook."""
         sent, received = self.steady.ends(way)
-        there = (sent != MISSING) & (received != MISSING)
-        order = np.lexsort((sent[there], received[there]))
-        by_arrival = sent[there][order]
+        arrived = (sent != MISSING) & (received != MISSING)
+        order = np.lexsort((sent[arrived], received[arrived]))
+        by_arrival = sent[arrived][order]
         return int((by_arrival < np.maximum.accumulate(by_arrival)).sum()) if len(by_arrival) else 0
 
 
@@ -120,5 +122,5 @@ def _any(stamps: Integers) -> bool:
 
 def difference_s(later: Integers, earlier: Integers | int, less: int = 0) -> Numbers:
     """Return seconds between stamps, less some nanoseconds; subtracted as integers, so that no nanosecond is lost."""
-    there = (later != MISSING) & (earlier != MISSING)
-    return np.where(there, (np.where(there, later, 0) - np.where(there, earlier, 0) - less) / 1e9, np.nan)
+    both = (later != MISSING) & (earlier != MISSING)
+    return np.where(both, (np.where(both, later, 0) - np.where(both, earlier, 0) - less) / 1e9, np.nan)

@@ -39,10 +39,10 @@ class Windows:
 
 def windows(at_s: Numbers, delay_s: Numbers, window_s: float) -> Windows:
     """Divide probes by the time at which they passed the client. Delays may hold any constant; NaN is a lost probe."""
-    there = ~(np.isnan(at_s) | np.isnan(delay_s))
-    number = np.floor(at_s[there] / window_s).astype(np.int64)
-    order = np.lexsort((delay_s[there], number))
-    ordered = delay_s[there][order]
+    both = ~(np.isnan(at_s) | np.isnan(delay_s))
+    number = np.floor(at_s[both] / window_s).astype(np.int64)
+    order = np.lexsort((delay_s[both], number))
+    ordered = delay_s[both][order]
     index, first, arrived = np.unique(number[order], return_index=True, return_counts=True)
     return Windows(
         index=index,
@@ -90,18 +90,18 @@ def summarise(pair: Pair, clocks: Clocks, window_s: float) -> PairSummary:
 
 def values(pairs: Sequence[PairSummary], host: str) -> Iterator[Value]:
     """Yield the values of several pairs together, or of one. Means over windows are over all pairs' windows."""
-    yield from _round_trip(np.concatenate([each.pair.rtt_s for each in pairs]), host)
+    yield from _round_trip(np.concatenate([summary.pair.rtt_s for summary in pairs]), host)
     yield from _jitter(pairs, host, WAYS, "")
     for way in WAYS:
         yield from _jitter(pairs, host, (way,), way)
-        yield from _one_way([each.absolute[way] for each in pairs], host, way)
+        yield from _one_way([summary.absolute[way] for summary in pairs], host, way)
         yield from _variation(pairs, host, way)
-        yield value("probe_loss", _ratio([each.pair.loss(way) for each in pairs]), host, way)
-        yield value("probes_reordered", sum(each.pair.reordered(way) for each in pairs), host, way)
-    yield value("probes_sent", sum(each.pair.sent for each in pairs), host)
-    yield value("probes_received", sum(each.pair.received for each in pairs), host)
-    yield value("probe_loss", _ratio([each.pair.whole_loss for each in pairs]), host)
-    duplicates = [each.pair.duplicates for each in pairs]
+        yield value("probe_loss", _ratio([summary.pair.loss(way) for summary in pairs]), host, way)
+        yield value("probes_reordered", sum(summary.pair.reordered(way) for summary in pairs), host, way)
+    yield value("probes_sent", sum(summary.pair.sent for summary in pairs), host)
+    yield value("probes_received", sum(summary.pair.received for summary in pairs), host)
+    yield value("probe_loss", _ratio([summary.pair.whole_loss for summary in pairs]), host)
+    duplicates = [summary.pair.duplicates for summary in pairs]
     yield value("probe_duplicates", _sum(duplicates), host)
 
 
@@ -119,43 +119,43 @@ def clock_values(of_pair: PairSummary) -> Iterator[Value]:
 
 
 def _round_trip(rtt_s: Numbers, host: str) -> Iterator[Value]:
-    there = rtt_s[~np.isnan(rtt_s)]
-    yield value("probe_rtt_mean", _applied(there, np.mean), host)
-    yield value("probe_rtt_median", _applied(there, np.median), host)
-    yield value("probe_rtt_p95", _quantile(there, 0.95), host)
-    yield value("probe_rtt_max", _applied(there, np.max), host)
+    came_back = rtt_s[~np.isnan(rtt_s)]
+    yield value("probe_rtt_mean", _applied(came_back, np.mean), host)
+    yield value("probe_rtt_median", _applied(came_back, np.median), host)
+    yield value("probe_rtt_p95", _quantile(came_back, 0.95), host)
+    yield value("probe_rtt_max", _applied(came_back, np.max), host)
 
 
 def _one_way(delays: Sequence[Numbers | None], host: str, way: str) -> Iterator[Value]:
     """Yield one-way delays; null unless the clocks of every pair agree."""
-    known = [each for each in delays if each is not None]
+    known = [delay for delay in delays if delay is not None]
     joined = np.concatenate(known) if len(known) == len(delays) else np.empty(0)
-    there = joined[~np.isnan(joined)]
-    yield value("one_way_delay_min", _applied(there, np.min), host, way)
-    yield value("one_way_delay_mean", _applied(there, np.mean), host, way)
-    yield value("one_way_delay_median", _applied(there, np.median), host, way)
-    yield value("one_way_delay_p95", _quantile(there, 0.95), host, way)
-    yield value("one_way_delay_max", _applied(there, np.max), host, way)
+    arrived = joined[~np.isnan(joined)]
+    yield value("one_way_delay_min", _applied(arrived, np.min), host, way)
+    yield value("one_way_delay_mean", _applied(arrived, np.mean), host, way)
+    yield value("one_way_delay_median", _applied(arrived, np.median), host, way)
+    yield value("one_way_delay_p95", _quantile(arrived, 0.95), host, way)
+    yield value("one_way_delay_max", _applied(arrived, np.max), host, way)
 
 
 def _jitter(pairs: Sequence[PairSummary], host: str, ways: Sequence[str], direction: str) -> Iterator[Value]:
-    jitter = np.concatenate([each.windows[way].jitter_s for each in pairs for way in ways])
+    jitter = np.concatenate([summary.windows[way].jitter_s for summary in pairs for way in ways])
     jitter = jitter[~np.isnan(jitter)]
     yield value("jitter", _applied(jitter, np.mean), host, direction)
     yield value("jitter_max", _applied(jitter, np.max), host, direction)
 
 
 def _variation(pairs: Sequence[PairSummary], host: str, way: str) -> Iterator[Value]:
-    above = np.concatenate([_above_least(each.unskewed[way]) for each in pairs])
+    above = np.concatenate([_above_least(summary.unskewed[way]) for summary in pairs])
     yield value("delay_variation_p95", _quantile(above, 0.95), host, way)
-    successive = np.concatenate([np.abs(np.diff(each.unskewed[way])) for each in pairs])
+    successive = np.concatenate([np.abs(np.diff(summary.unskewed[way])) for summary in pairs])
     yield value("ipdv", _applied(successive[~np.isnan(successive)], np.mean), host, way)
 
 
 def _above_least(delays: Numbers) -> Numbers:
     """Return PDV (RFC 5481, 4.2): each delay less the least of its pair."""
-    there = delays[~np.isnan(delays)]
-    least: Numbers = there - there.min() if len(there) else there
+    arrived = delays[~np.isnan(delays)]
+    least: Numbers = arrived - arrived.min() if len(arrived) else arrived
     return least
 
 

@@ -160,7 +160,7 @@ class Summary:
         if not len(number):
             return None
         of_each = (self.samples.time_s, self._column("busy_s"), self._column("bytes_sent"))
-        time, busy, sent = (np.asarray(np.bincount(number, np.diff(each)[inside]), np.float64) for each in of_each)
+        time, busy, sent = (np.asarray(np.bincount(number, np.diff(counter)[inside]), np.float64) for counter in of_each)
         connected = time > 0
         # Times are counted in the kernel's ticks, of 1 to 10 ms.
         idle = 1 - np.minimum(busy[connected] / time[connected], 1.0)
