@@ -92,6 +92,7 @@ PARTS: Sequence[Part] = (
     Part("campaign: faults amid runs", module("benchmarks.campaign", "--faults", "1", "--seed", "SEED"), 2),
     Part("A/A on real runs", tests("tests/e2e/test_aa.py"), 2),
     Part("guests that boot with each NIC", tests("tests/e2e/test_nics.py"), 1, set_to(TWINBED_SOAK_SEED="SEED")),
+    Part("ready studies", tests("tests/e2e/test_ready_studies.py"), 1, set_to(TWINBED_SOAK_SEED="SEED")),
     Part("TCP of every kind", tests("tests/e2e/test_tcp_kinds.py"), 1, set_to(TWINBED_SOAK_SEED="SEED")),
     Part("error rates and coverage", tests("tests/known", "-m", "soak"), 4, set_to(TWINBED_SOAK_SEED="SEED")),
     Part(

@@ -2,9 +2,9 @@
 
 usage: modbus_client.py SERVER POLLS CYCLE_SECONDS REGISTERS FOLDER
 
-Writes into FOLDER, a number a line, in seconds: responses.txt, the time from request to answer of each poll; cycles.txt, the
-time from the start of a poll to the start of the next; deviations.txt, by how much each cycle is longer or shorter than asked.
-A poll that ends after its cycle counts as missed; the next one starts at the next full cycle.
+Writes files into FOLDER, with a number a line, in seconds. The file responses.txt has the time of each poll, from request to
+answer. The file cycles.txt has the time from the start of a poll to the start of the next, and deviations.txt its difference
+from CYCLE_SECONDS. A poll that ends after its cycle counts as missed. The next poll then starts at the next full cycle.
 """
 
 import math

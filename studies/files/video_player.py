@@ -2,9 +2,10 @@
 
 usage: video_player.py SERVER SEGMENTS SEGMENT_SECONDS FILE BITRATE...
 
-Segments of a bitrate in kbit/s are at http://SERVER/BITRATE. The player starts when it has two segments, and keeps four at most.
-It takes the highest bitrate below 80 % of the throughput of the last segments. It stops (rebuffers) when it has none left, until
-the next one is there. FILE gets the time that each segment took to arrive, in seconds.
+Segments of a bitrate in kbit/s are at http://SERVER/BITRATE. The player starts when it has two segments of the lowest bitrate,
+and keeps four. Then it takes the highest bitrate below 80 % of the lowest throughput of the last three segments, since a shaper
+lets the first packets through faster than its rate. It stops (rebuffers) while it has no segment left. FILE gets the time that
+each segment took to arrive, in seconds.
 """
 
 import sys
@@ -14,6 +15,7 @@ from itertools import pairwise
 
 AHEAD = 4
 FIRST = 2
+LAST = 3
 SHARE = 0.8
 
 
@@ -21,7 +23,7 @@ def main() -> None:
     server, count, length, path = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
     bitrates = sorted(int(each) for each in sys.argv[5:])
     times, chosen = [], []
-    throughput = 0.0
+    rates = []
     delay = rebuffered = 0.0
     pauses = 0
     begun = time.perf_counter()
@@ -30,8 +32,8 @@ def main() -> None:
     for number in range(count):
         if empty is not None:
             time.sleep(max(0.0, empty - time.perf_counter() - (AHEAD - 1) * length))
-        fitting = [each for each in bitrates if each * 1000 <= SHARE * throughput]
-        chosen.append(fitting[-1] if fitting else bitrates[0])
+        fitting = [each for each in bitrates if number >= FIRST and each * 1000 <= SHARE * min(rates[-LAST:])]
+        chosen.append(max(fitting, default=bitrates[0]))
         start = time.perf_counter()
         connection.request("GET", f"/{chosen[-1]}")
         answer = connection.getresponse()
@@ -40,8 +42,7 @@ def main() -> None:
         if answer.status != 200 or not content:
             sys.exit(f"segment {number + 1}: HTTP status {answer.status}")
         times.append(now - start)
-        rate = len(content) * 8 / times[-1]
-        throughput = rate if not throughput else 0.5 * throughput + 0.5 * rate
+        rates.append(len(content) * 8 / times[-1])
         if number + 1 == FIRST:
             delay, empty = now - begun, now + FIRST * length
         elif empty is not None:
