@@ -2,8 +2,8 @@
 
 usage: modbus_client.py SERVER POLLS CYCLE_SECONDS REGISTERS FOLDER
 
-Writes files into FOLDER, with a number a line, in seconds. responses.txt has the time of each poll, from request to answer.
-cycles.txt has the time from the start of a poll to the start of the next. deviations.txt has the difference of each such time
+Writes files into FOLDER, with a number a line, in seconds. The file responses.txt has the time of each poll, from request to
+answer. The file cycles.txt has the time from the start of a poll to the start of the next, and deviations.txt its difference
 from CYCLE_SECONDS. A poll that ends after its cycle counts as missed. The next poll then starts at the next full cycle.
 """
 
