@@ -29,8 +29,8 @@ OTHERS: dict[str, tuple[str, set[str]]] = {
     "cli/init.py": ("writes the study that the user names", {"file.open"}),
     "cli/main.py": ("opens /dev/null", {"os.open"}),
     "cli/studies.py": (
-        "reads shipped studies, and writes the copy that the user names",
-        {"file.read_bytes", "file.read_text", "output.open"},
+        "reads shipped studies and their files, and writes the copy that the user names",
+        {"file.read_text", "source.read_bytes", "target.open", "target.parent.mkdir", "target.read_bytes"},
     ),
     "cli/studyfile.py": ("reads the study that the user names", {"path.open"}),
     "cli/sweep.py": ("removes members' own folders, in this user's cache", {"shutil.rmtree"}),
