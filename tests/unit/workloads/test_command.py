@@ -137,7 +137,12 @@ def test_wrong_factors(factors: str, problem: str) -> None:
 
 
 def test_plans() -> None:
-    server = {"run": ["redis-server", "--port", 6379], "ready": {"listening": 6379}, "prepare": [["mkdir", "/run/{pair}"]]}
+    server = {
+        "run": ["redis-server", "--port", 6379],
+        "ready": {"listening": 6379},
+        "prepare": [["mkdir", "/run/{pair}"]],
+        "limit": "90s",
+    }
     client = {
         "run": ["bench", "-h", "{server}", "--from", "{client}", "-d", "{payload.bytes}", "-o", "{artifacts}/t", "{{x}}"],
         "env": {"N": "{requests}"},
@@ -151,6 +156,7 @@ def test_plans() -> None:
         ("server1", ("mkdir", "/run/1")),
         ("server2", ("mkdir", "/run/2")),
     ]
+    assert {command.limit_s for command in (*plan.prepare, *plan.servers)} == {90.0}
     assert plan.servers[0].argv == ("redis-server", "--port", "6379")
     assert plan.servers[0].ready is not None and plan.servers[0].ready.listening == 6379
     first = plan.clients[0]
