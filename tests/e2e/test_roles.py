@@ -24,16 +24,18 @@ while (defined $socket->recv(my $asked, 100)) { $socket->send($name); print "ser
 LOAD = """\
 #!/usr/bin/perl
 use strict; use IO::Socket::INET; $| = 1;
-my ($rounds, @nodes) = @ARGV; my $answers = 0;
+my ($rounds, @nodes) = @ARGV; my $answers = 0; my @missed;
 my @sockets = map { IO::Socket::INET->new(PeerAddr => $_, PeerPort => 7000, Proto => "udp") or die "$!\\n" } @nodes;
 for my $round (1 .. $rounds) {
   for my $at (0 .. $#nodes) {
+    next if ($missed[$at] // 0) > 3;
     my $name = "node" . ($at + 1); my $found = "late"; my $answer;
     eval {
-      local $SIG{ALRM} = sub { die "late" }; alarm 1;
+      local $SIG{ALRM} = sub { die "late" }; alarm 2;
       $sockets[$at]->send($round); $found = defined $sockets[$at]->recv($answer, 100) ? $answer : "gone"; alarm 0;
     };
     $answers++ if $found eq $name;
+    $missed[$at] = $found eq $name ? 0 : ($missed[$at] // 0) + 1;
     print "$round $name ", $found eq $name ? "ok" : $found, "\\n";
     select(undef, undef, undef, 0.002);
   }
@@ -46,9 +48,9 @@ testbeds: {bed: {driver: DRIVER}}
 workload:
   kind: command
   files: {node.pl: /opt/node.pl, load.pl: /opt/load.pl}
-  settings: {rounds: 60}
+  settings: {rounds: 300}
   roles:
-    load: {run: [/opt/load.pl, "{rounds}", "{each node by argument: {address}}"], after: [node], limit: 60s}
+    load: {run: [/opt/load.pl, "{rounds}", "{each node by argument: {address}}"], after: [node], limit: 300s}
     node: {hosts: 3, run: [/opt/node.pl, "{name}", "{each node: {name}={address}}"], ready: {listening: 7000, protocol: udp}}
   events:
 EVENTS
@@ -95,9 +97,10 @@ def test_each_event_is_carried_out_and_recorded(driver: str, tmp_path: Path, lea
     assert record["status"] == "complete", record["reason"]
     found = lines(tmp_path, "load", "role-load.txt")
     of = {node: [line.split()[2] for line in found if f" {node} " in line] for node in ("node1", "node2", "node3")}
-    assert of["node1"][:50] == ["ok"] * 50 and "ok" not in of["node1"][51:], "killed once its 50th answer was seen"
+    first = next(at for at, answer in enumerate(of["node1"]) if answer != "ok")
+    assert first >= 50 and "ok" not in of["node1"][first:], "killed once its 50th answer was seen"
     assert of["node2"].count("late") >= 1 and of["node2"][-1] == "ok", "stopped, and it continued"
-    assert of["node3"][:30] == ["ok"] * 30 and of["node3"].count("late") >= 2 and of["node3"][-1] == "ok"
+    assert of["node3"].count("ok") > 30 and of["node3"].count("late") >= 2 and of["node3"][-1] == "ok"
     members = "node1=10.77.0.2,node2=10.77.0.3,node3=10.77.0.4"
     assert [lines(tmp_path, f"node{at}", "role-node.txt")[0] for at in (1, 2, 3)] == [
         f"node{at} of {members}" for at in (1, 2, 3)
