@@ -42,7 +42,7 @@ from twinbed.testbeds.mixed import Mixed
 from twinbed.testbeds.model import model
 from twinbed.testbeds.qemu import qemu
 from twinbed.testbeds.remote import remote, uplinked
-from twinbed.workloads.command import CommandWorkload
+from twinbed.workloads.command.workload import CommandWorkload
 from twinbed.workloads.http import http
 from twinbed.workloads.iperf3 import iperf3
 from twinbed.workloads.planted import planted
@@ -76,7 +76,7 @@ FORMATS = (
 def own_formats() -> Mapping[str, Format]:
     """Return twinbed's own formats by name."""
     modules = [importlib.import_module(f"twinbed.imports.formats.{name}") for name in FORMATS]
-    return {each.name: each for module in modules for each in module.FORMATS}
+    return {format_.name: format_ for module in modules for format_ in module.FORMATS}
 
 
 @cache
@@ -195,13 +195,13 @@ def of_packages() -> Iterator[tuple[Offered, object]]:
         "formats": formats(),
         "analyses": _ANALYSES,
     }
-    for each in every_offered():
-        known = kinds[each.kind]
+    for offer in every_offered():
+        known = kinds[offer.kind]
         assert isinstance(known, Extended)
         try:
-            yield each, known.load(offered(each.kind)[each.name])
+            yield offer, known.load(offered(offer.kind)[offer.name])
         except PluginError as error:
-            yield each, error
+            yield offer, error
 
 
 def every_metric() -> Mapping[str, tuple[Metric, tuple[str, ...]]]:

@@ -29,7 +29,9 @@ class OfPackages(Mapping[str, Lazy]):
 
     def __getitem__(self, name: str) -> Lazy:
         several = offered("analyses")[name]
-        return OfPackage("", name, f"Of {' and '.join(f'{each.package} {each.version}' for each in several)}.", has_page=True)
+        return OfPackage(
+            "", name, f"Of {' and '.join(f'{offer.package} {offer.version}' for offer in several)}.", has_page=True
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(offered("analyses"))

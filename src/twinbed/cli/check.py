@@ -113,11 +113,11 @@ def _plugins() -> Iterator[Check]:
     from twinbed.contracts.installed import KINDS
     from twinbed.registry import of_packages
 
-    for each, plugin in of_packages():
+    for offer, plugin in of_packages():
         wrong = plugin.message if isinstance(plugin, TwinbedError) else ""
-        mend = f"twinbed test-plugin {each.package}" if wrong else ""
-        what = f"{KINDS[each.kind][0]} {each.name}"
-        yield Check(what, not wrong, wrong or each.requirement, mend, required=False, group="plug-in")
+        mend = f"twinbed test-plugin {offer.package}" if wrong else ""
+        what = f"{KINDS[offer.kind][0]} {offer.name}"
+        yield Check(what, not wrong, wrong or offer.requirement, mend, required=False, group="plug-in")
 
 
 def _width() -> int:

@@ -115,8 +115,8 @@ def _named(name: str, every: Sequence[Subject]) -> Iterator[str]:
 
 def _refuse_broken(name: str) -> None:
     """Raise PluginError for a plugin of a package that cannot be used."""
-    for each, plugin in registry.of_packages():
-        if each.name == name and isinstance(plugin, PluginError):
+    for offer, plugin in registry.of_packages():
+        if offer.name == name and isinstance(plugin, PluginError):
             raise plugin
 
 

@@ -38,14 +38,14 @@ def command(name: str, runs: bool, style: str) -> int:
     from twinbed.registry import of_packages
 
     every = list(of_packages())
-    asked = [(each, plugin) for each, plugin in every if name in (each.package, each.name)]
+    asked = [(offer, plugin) for offer, plugin in every if name in (offer.package, offer.name)]
     if not asked:
-        packages = ", ".join(dict.fromkeys(each.package for each, _ in every))
+        packages = ", ".join(dict.fromkeys(offer.package for offer, _ in every))
         raise TwinbedError(
             f"no installed package {name!r} has a plug-in, and no plug-in has this name",
             advice=f"packages with plug-ins: {packages or 'none'}; install one with pip into this environment",
         )
-    rows = [row for each, plugin in asked for row in _rows(each, plugin, runs)]
+    rows = [row for offer, plugin in asked for row in _rows(offer, plugin, runs)]
     print_table(rows, style)
     return codes.SOME_FAILED if any(row["result"] == _BROKEN for row in rows) else codes.DONE
 

@@ -153,8 +153,9 @@ def _metrics(evidence: Sequence[Evidence]) -> Iterator[str]:
 
 
 def _events(events: Sequence[Happened]) -> Iterator[str]:
-    for each in events:
-        yield f"{each.action} {each.host}: begun at {each.begun_s:.3f} s, in force at {each.in_force_s:.3f} s ({each.found})"
+    for event in events:
+        times = f"begun at {event.begun_s:.3f} s, in force at {event.in_force_s:.3f} s"
+        yield f"{event.action} {event.host}: {times} ({event.found})"
 
 
 def _output(tree: Tree, run: Run) -> Iterator[str]:

@@ -90,8 +90,8 @@ class Events:
             if host not in self._programs:
                 raise HostError(f"{event.pattern!r} found {host!r}, which is no host: {', '.join(self._programs)}")
             begun_s = time.monotonic()
-            found = self._act(event.action, host)
-            self.happened.append(Happened(event.action, host, str(event), due_s, begun_s, time.monotonic(), found))
+            state = self._act(event.action, host)
+            self.happened.append(Happened(event.action, host, str(event), due_s, begun_s, time.monotonic(), state))
         except (HostError, ValueError) as error:
             self._failures[at] = f"event {at + 1} ({event}): {error}"
 
@@ -100,10 +100,10 @@ class Events:
         assert event.output is not None
         count = 0
         for lines in self._new_lines(self._programs[event.output].program):
-            found = matched(lines, event.pattern) if event.pattern else lines
-            if count + len(found) >= event.nth:
-                return time.monotonic(), found[event.nth - count - 1]
-            count += len(found)
+            fitting = matched(lines, event.pattern) if event.pattern else lines
+            if count + len(fitting) >= event.nth:
+                return time.monotonic(), fitting[event.nth - count - 1]
+            count += len(fitting)
         raise HostError(
             f"{event.output} had printed {count} such lines of standard output when the programs that end had ended"
         )

@@ -77,12 +77,12 @@ def _of_driver(plugin: AnyDriver, folder: Path) -> Iterator[Promise]:
 def _of_workload(plugin: AnyWorkload, folder: Path) -> Iterator[Promise]:
     yield from _settings(plugin.params)
     params = typical(plugin)
-    about = plugin.described(params)
-    yield from _metrics(about.metrics)
-    yield "its work and rate are metrics, and one is a headline", _work(about)
+    described = plugin.described(params)
+    yield from _metrics(described.metrics)
+    yield "its work and rate are metrics, and one is a headline", _work(described)
     commands = planned(plugin)
     hosts = {name for client, server, _ in PAIRS for name in (client, server)}
-    wrong = [each for command in commands for each in _command(command, hosts)]
+    wrong = [broken for command in commands for broken in _command(command, hosts)]
     yield "it plans argument lists for hosts of the pairs", "; ".join(wrong) or ("" if commands else "it plans nothing")
     same = plugin.plan(params, PAIRS) == plugin.plan(params, PAIRS)
     yield "planning has no effects and no chance", "" if same else "two plans of the same settings differ"
@@ -100,14 +100,14 @@ def _of_instrument(plugin: AnyInstrument, folder: Path) -> Iterator[Promise]:
     params = plugin.params()
     stay = [(target, command) for target in TARGETS for command in plugin.plan(params, target)]
     examine = [(target, command) for target in TARGETS for command in plugin.examine(params, target, PORTS)]
-    wrong = [each for target, command in (*stay, *examine) for each in _command(command, {target.name}, shells=True)]
+    wrong = [broken for target, command in (*stay, *examine) for broken in _command(command, {target.name}, shells=True)]
     wrong += [] if stay or examine else ["it plans nothing"]
     yield "its programs are argument lists for their place", "; ".join(wrong)
     wrong = [*filter(None, (_ready(command) for _, command in stay))]
     wrong += [f"{command.argv[0]} examines, and would stay" for _, command in examine if command.ready is not None]
     yield "programs that stay say when they are ready", "; ".join(wrong)
     outputs = [(command.host, command.stdout or command.argv) for _, command in (*stay, *examine)]
-    twice = sorted({str(each) for each in outputs if outputs.count(each) > 1})
+    twice = sorted({str(output) for output in outputs if outputs.count(output) > 1})
     yield "no two write to the same artifact", ", ".join(twice)
     yield _missing(lambda: plugin.extract(params, folder))
 
@@ -153,10 +153,10 @@ def _metrics(metrics: Sequence[Metric]) -> Iterator[Promise]:
     yield "metrics are declared once, with unit and description", "; ".join(wrong)
 
 
-def _work(about: Described) -> str:
-    names = {metric.name for metric in about.metrics}
-    wrong = [f"{name} is no metric" for name in filter(None, (about.work, about.rate)) if name not in names]
-    return "; ".join(wrong) or ("" if any(metric.headline for metric in about.metrics) else "no metric is a headline")
+def _work(described: Described) -> str:
+    names = {metric.name for metric in described.metrics}
+    wrong = [f"{name} is no metric" for name in filter(None, (described.work, described.rate)) if name not in names]
+    return "; ".join(wrong) or ("" if any(metric.headline for metric in described.metrics) else "no metric is a headline")
 
 
 def _command(command: Command, hosts: set[str], *, shells: bool = False) -> Iterator[str]:
@@ -211,15 +211,15 @@ def promises_of_values(metrics: Sequence[Metric], extracted: Extracted) -> Itera
     wrong = [f"{value.metric} in {value.unit}" for value in extracted.values if declared.get(value.metric) != value.unit]
     yield "its values are of declared metrics, in their units", ", ".join(dict.fromkeys(wrong))
     places = [(value.metric, value.host, value.direction) for value in extracted.values]
-    yield "each value is given once", ", ".join(sorted({str(each) for each in places if places.count(each) > 1}))
+    yield "each value is given once", ", ".join(sorted({str(place) for place in places if places.count(place) > 1}))
     yield "it measures something", "" if any(value.value for value in extracted.values) else "every value is 0 or missing"
 
 
-def promises_of_work(about: Described, values: Sequence[Value]) -> Iterator[Promise]:
+def promises_of_work(described: Described, values: Sequence[Value]) -> Iterator[Promise]:
     """Check that a workload reports the work of all its clients."""
-    work = [value.value for value in values if (value.metric, value.host, value.direction) == (about.work, "", "")]
-    done = not about.work or (len(work) == 1 and (work[0] or 0) > 0)
-    yield "it reports the work of all clients", "" if done else f"{about.work} is {work}"
+    work = [value.value for value in values if (value.metric, value.host, value.direction) == (described.work, "", "")]
+    done = not described.work or (len(work) == 1 and (work[0] or 0) > 0)
+    yield "it reports the work of all clients", "" if done else f"{described.work} is {work}"
 
 
 def promises_of_run(
@@ -235,24 +235,24 @@ def promises_of_run(
         run = ran(text, plugins, catalogue, site)
         if kind == "workloads":
             workload = plugins.workloads[plugin.name]
-            extracted, about = workload.parse(run.workload.params, site.artifacts), workload.described(run.workload.params)
+            extracted, described = workload.parse(run.workload.params, site.artifacts), workload.described(run.workload.params)
         else:
             instrument = plugins.instruments[plugin.name]
             extracted = instrument.extract(run.instruments[plugin.name].params, site.artifacts)
-            about = Described(instrument.metrics, "", "")
+            described = Described(instrument.metrics, "", "")
     except (RunFailed, *UNREADABLE) as error:
         yield "a run on containers", str(error)
         return
     yield "a run on containers", ""
-    yield from promises_of_values(about.metrics, extracted)
-    yield from promises_of_work(about, extracted.values)
+    yield from promises_of_values(described.metrics, extracted)
+    yield from promises_of_work(described, extracted.values)
 
 
 def promises_of_hosts(bed: Bed) -> Iterator[Promise]:
     """Use the client and the server that a driver made."""
     client, server = bed.hosts["client"], bed.hosts["server"]
-    said = client.run(["echo", "hello", "there"]).stdout
-    yield "a program's output comes back", "" if said == b"hello there\n" else repr(said)
+    answer = client.run(["echo", "hello", "there"]).stdout
+    yield "a program's output comes back", "" if answer == b"hello there\n" else repr(answer)
     raised = _raised(ProgramFailed, lambda: client.run(["false"]), "client: false: exit code 1")
     code = client.run(["false"], check=False).code
     yield "a program that fails is an error, or its exit code", raised or ("" if code == 1 else f"code {code}")

@@ -48,8 +48,8 @@ class Event(BaseModel):
 
     @property
     def _given(self) -> dict[Action, str]:
-        each = (self.kill, self.stop, self.continue_, self.link_down, self.link_up)
-        return {action: host for action, host in zip(ACTIONS, each, strict=True) if host is not None}
+        targets = (self.kill, self.stop, self.continue_, self.link_down, self.link_up)
+        return {action: host for action, host in zip(ACTIONS, targets, strict=True) if host is not None}
 
     @property
     def action(self) -> Action:

@@ -10,7 +10,7 @@ import pytest
 from twinbed import registry
 from twinbed.instruments.packets import packets
 from twinbed.model.services import Service
-from twinbed.workloads.command import CommandParams
+from twinbed.workloads.command.params import CommandParams
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "packetisation"
 PORT, ETHERNET_AND_IP = 6379, 34

@@ -17,7 +17,7 @@ from twinbed.study.document import StudyError
 from twinbed.study.loading import load
 from twinbed.study.run import Choice
 from twinbed.study.study import Study
-from twinbed.workloads.command import CommandParams
+from twinbed.workloads.command.params import CommandParams
 from twinbed.workloads.http import HttpParams, http
 from twinbed.workloads.iperf3 import Iperf3Params, iperf3
 

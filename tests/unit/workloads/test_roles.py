@@ -16,7 +16,7 @@ from twinbed.model.topology import Topology, topology_of
 from twinbed.study.document import StudyError
 from twinbed.study.loading import load
 from twinbed.study.study import Study
-from twinbed.workloads.command import CommandParams
+from twinbed.workloads.command.params import CommandParams
 
 COMMAND = registry.PLUGINS.workloads["command"]
 HOSTS = {"load": ["load"], "node": ["node1", "node2"]}

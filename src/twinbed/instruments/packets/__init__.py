@@ -144,7 +144,9 @@ class Packets(Instrument[PacketsParams]):
         return self.extract_of(params, artifacts, ())
 
     def extract_of(self, params: PacketsParams, artifacts: Path, services: Sequence[Service]) -> Extracted:
-        turns = tuple(each.port for each in services if each.turns and each.protocol == "tcp" and each.port is not None)
+        turns = tuple(
+            service.port for service in services if service.turns and service.protocol == "tcp" and service.port is not None
+        )
         files = sorted(artifacts.glob("*/*.pcap"), key=lambda file: file.name)
         if not files:
             raise FileNotFoundError(f"no *.pcap in the folders of {artifacts}")

@@ -77,8 +77,8 @@ def _package_key(name: str) -> str:
     digest = hashlib.sha256()
     if origin is not None and origin.is_file():
         files = source_files(origin.parent) if origin.name == "__init__.py" else {name: origin}
-        for each, file in sorted(files.items()):
-            digest.update(each.encode() + b"\0" + file.read_bytes() + b"\0")
+        for path, file in sorted(files.items()):
+            digest.update(path.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 

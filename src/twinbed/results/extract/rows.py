@@ -217,7 +217,7 @@ def read_run(
             of_each = _work_of_each(rows, work_metric)
             of_clients = [value for value, _ in rows.values]
             # By turns the study counts requests in its own way, such as only those of one kind.
-            requests = work if work_metric == REQUESTS and not any(each.turns for each in extraction.services) else None
+            requests = work if work_metric == REQUESTS and not any(service.turns for service in extraction.services) else None
             rows.values.extend((value, FAIRNESS) for value in fairness(of_clients, extraction.declaration.rate, pairs))
         else:
             _add(rows, extraction.name, extraction.declaration, _extrapolated(extraction, outcome, of_each), folder, work)

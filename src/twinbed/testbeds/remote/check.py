@@ -139,14 +139,14 @@ def _nic(host: _Host, facts: Mapping[str, str], params: RemoteSettings) -> Check
         return Check(what, True, "unknown until the run, which looks with the image's tools", required=False)
     words = facts.get("from", "").split()
     carries = nic.with_address(devices, words[2]) if len(words) == 4 else None
-    shown = ", ".join(each.name for each in devices if each.name != "lo")
+    shown = ", ".join(other.name for other in devices if other.name != "lo")
     named = host.settings.nic
     if named is None:
         able = nic.candidates(devices, carries)
         works = len(able) == 1 and carries is not None
         status = able[0].name if works else f"{len(able)} of {shown} could be the experiment's"
         return Check(what, works, status, "set the host's nic: NAME")
-    if named not in {each.name for each in devices}:
+    if named not in {other.name for other in devices}:
         return Check(what, False, f"no {named}; the host has {shown}", "set the host's nic to one of these")
     if named == carries:
         return Check(what, False, f"{named} carries the SSH connection", f"set the host's nic to another of {shown}")
