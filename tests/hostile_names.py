@@ -291,7 +291,7 @@ def calls(case: Case, home: Path) -> Iterator[Call]:
         yield "chain", (home / "trace", "--format", form, "--program", case.name())
         yield "chain", (results, "--format", form)
     write_study_file(case, home / "study.yaml")
-    for command in ("plan", "check", "run"):
+    for command in ("plan", "check", "try", "run"):
         yield command, (home / "study.yaml",)
         yield command, (home / case.file_name(),)
         yield command, (home / "study.yaml", "-s", f"{case.name()}={case.name()}")
@@ -312,7 +312,7 @@ def calls(case: Case, home: Path) -> Iterator[Call]:
     yield "compare", (place / "imported", "--format", "csv")
     yield "report", (place / "imported", "--latex", "-o", "-")
     yield "init", (place / case.file_name(),)
-    for command in ("describe", "studies", "help", "schema", "image list", "setup", "sweep"):
+    for command in ("describe", "studies", "help", "schema", "image list", "setup", "sweep", "test-plugin"):
         yield command, (case.name(),)
     yield case.name(), ()
     yield "compare", (f"--{case.name()}",)

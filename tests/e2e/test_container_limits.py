@@ -13,8 +13,9 @@ import pytest
 
 from twinbed import design
 from twinbed.contracts.command import Command
+from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.site import Site
-from twinbed.contracts.workload import WorkloadPlan
+from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.hosts import cgroups
 from twinbed.hosts.agent import cpus_allowed
 from twinbed.hosts.cgroups import PERIOD_US, Hierarchy
@@ -80,10 +81,13 @@ def test_a_cpu_set_holds_whatever_programs_ask(site: Callable[..., Site], leaves
 def hog(settings: str, site: Site) -> RunFailed:
     """A run whose client takes 128 MiB, in a program that starts again what is killed and says that all is well."""
 
-    class Hog:
+    class Hog(Workload[Any]):
         def plan(self, params: Any, pairs: Any) -> WorkloadPlan:
             grow = ("stress-ng", "--quiet", "--vm", "1", "--vm-bytes", "128M", "--vm-populate", "--timeout", "5")
             return WorkloadPlan(clients=[Command("client", grow)])
+
+        def parse(self, params: Any, artifacts: Path) -> Extracted:
+            return Extracted()
 
     plugins = dataclasses.replace(PLUGINS, workloads={"http": Hog()})
     with pytest.raises(RunFailed) as failure:

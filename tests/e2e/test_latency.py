@@ -15,7 +15,7 @@ from twinbed import design
 from twinbed.contracts.command import Command
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.site import Site
-from twinbed.contracts.workload import WorkloadPlan
+from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.instruments.latency import latency
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.caution import Kind
@@ -35,7 +35,7 @@ GUESTS = {
 """By who is a guest, with a clock of its own; the other end is a container."""
 
 
-class Doing:
+class Doing(Workload[Any]):
     """A workload that does one thing to a host once the probes are on their way, and then lets them go on for 2 s, or until
     another command ends."""
 

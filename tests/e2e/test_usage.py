@@ -14,7 +14,7 @@ from twinbed import design
 from twinbed.contracts.command import Command, Ready
 from twinbed.contracts.extracted import Extracted
 from twinbed.contracts.site import Site
-from twinbed.contracts.workload import WorkloadPlan
+from twinbed.contracts.workload import Workload, WorkloadPlan
 from twinbed.lab.execution import Outcome, execute
 from twinbed.model.usage import Role, Usage
 from twinbed.registry import PLUGINS, catalogue
@@ -34,7 +34,7 @@ replicates: 1
 """
 
 
-class Known:
+class Known(Workload[Any]):
     """Its server works before the workload begins and sleeps while it runs; its client does what WORKS is, and sleeps."""
 
     def plan(self, params: Any, pairs: Sequence[tuple[str, str, str]]) -> WorkloadPlan:

@@ -158,7 +158,7 @@ def processes_of(space: Space) -> dict[int, str]:
 
 
 @contextlib.contextmanager
-def machines(folder: Path, disk: str = "800m") -> Iterator[Machines]:
+def machines(folder: Path, disk: str = "2g") -> Iterator[Machines]:
     """``folder`` keeps keys, configuration and logs; ``disk`` is the size of the machines' /var/lib/twinbed."""
     Path(FOLDER).mkdir(parents=True, exist_ok=True)
     Path("/run/sshd").mkdir(exist_ok=True)

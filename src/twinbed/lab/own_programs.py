@@ -63,7 +63,8 @@ def real_root(run: Run, plugins: Plugins) -> frozenset[str]:
 
 def _started(run: Run, plugins: Plugins, *, captures: bool) -> Iterable[tuple[str, str]]:
     """Yield host and program. ``captures``: links are captured on the hosts."""
-    own = plugins.workloads[run.workload.kind].plan(run.workload.params, ()).executable
+    pairs = [(*names, _ANY) for names in run.topology.names()]
+    own = plugins.workloads[run.workload.kind].plan(run.workload.params, pairs).executable
     for command in _commands(run, plugins, captures=captures):
         yield from ((command.host, program) for program in started_by(command.argv) if program not in own)
     for client, server in run.topology.names():
