@@ -4,9 +4,10 @@
 study: setup
 	@.venv/bin/twinbed run studies/quickstart.yaml
 
+# Compiled modules are kept, also where the environment forbids it: hundreds of commands would compile all of twinbed again.
 test:
 	@./setup.sh test
-	@code=0; \
+	@unset PYTHONDONTWRITEBYTECODE; code=0; \
 	cargo test --quiet --workspace --locked --no-fail-fast || code=$$?; \
 	.venv/bin/python -m pytest -n 4 --dist loadscope || code=$$?; \
 	exit $$code

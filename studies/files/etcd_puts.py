@@ -1,9 +1,9 @@
 """Put keys into an etcd cluster, one after another, and write how long each put took.
 
-    etcd_puts.py PUTS KILL_AT SIZE URL...
+    etcd_puts.py FOLDER PUTS KILL_AT SIZE URL...
 
 A put is asked again of the next member until one accepts it.  After KILL_AT puts it prints which member leads, so that an event
-of the run can kill that member.  {artifacts}/puts.txt has the seconds of each put, from its first request to its acceptance.
+of the run can kill that member.  FOLDER/puts.txt gets the seconds of each put, from its first request to its acceptance.
 """
 
 import base64
