@@ -135,7 +135,7 @@ def test_a_queue_holds_what_was_asked_and_drops_the_rest(site: Make) -> None:
             sent = iperf3(bed, "-u", "-b", "15M", "-l", "1400", "-n", "400K", "-w", "208K")["sum"]
         (leaf,) = [each for each in qdiscs(bed.hosts[MACHINE], "p.server") if each["kind"] == "pfifo"]
         assert leaf["options"]["limit"] == 5
-        assert leaf["drops"] >= sent["lost_packets"] > 100
+        assert leaf["drops"] >= sent["lost_packets"] > 0
 
 
 def qdiscs(host: AgentHost, device: str) -> list[dict[str, Any]]:
