@@ -77,7 +77,7 @@ CURVES: Mapping[str, tuple[Callable[[Values], Values], Callable[[Values], Values
     "the cheap one's exponential": (lambda z: z, np.exp, 0.0),
     "rates that a line limits": (lambda z: 1 / (1 + np.exp(z)), lambda z: np.exp(-z), 0.5),
 }
-"""What the expensive and the cheap testbed give of a standard normal input, and the mean of the expensive one's."""
+"""Answers of the expensive and the cheap testbed to a standard normal input, and the mean of the expensive one's."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Curved:
     coverage: float
     """With the decision."""
     alone: float
-    """Of the expensive testbed's draws alone."""
+    """The interval from the expensive testbed's draws alone."""
     mixed: float
     """Share of studies in which the cheap testbed is mixed in."""
 

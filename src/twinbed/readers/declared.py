@@ -64,7 +64,7 @@ class Spot:
     column: int = 0
     excerpt: str = ""
     more: int = 0
-    """How many further numbers there are."""
+    """The count of further numbers."""
     number: float | None = None
     """The text as a number, where it is one already: JSON has binary ones."""
 
@@ -97,7 +97,7 @@ class CsvCell(BaseModel):
 
 
 class Reading(BaseModel):
-    """How numbers are found in a text: one of regex, csv, json, values."""
+    """A way to find numbers in a text: one of regex, csv, json, values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 

@@ -99,7 +99,7 @@ MORE = {
     "order": "Figures of all metrics: twinbed export RESULTS --figures",
     "spread": "Every comparison: twinbed report RESULTS --csv",
 }
-"""Where the details of sections are that no command has a page for."""
+"""Section -> the command that shows its details, for sections that no command has a page for."""
 
 
 def in_short(section: Section) -> Section:

@@ -44,7 +44,7 @@ MOST_DRAWN = 1
 
 
 MORE = "Medians, quantiles and ratios of each metric: `twinbed compare RESULTS --html`"
-"""Where a report's details of metrics are."""
+"""The place of details that a report leaves out."""
 
 
 def section(result: Comparisons, shown: Sequence[Comparison] | None = None) -> Section:
