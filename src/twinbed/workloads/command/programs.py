@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 FILE_BYTES = 64 * 2**20
 """The most bytes of all own files together, and of a text that metrics are read from."""
 PROGRAM_MEMORY = 64 * 2**20
-ADDRESSES = {"server": "the server's address", "client": "the client's address"}
-PLACES = ("server", "client", "pair", "artifacts")
+PAIR = ("server", "client")
+PLACES = (*PAIR, "pair", "artifacts")
 """Names in braces that are no settings."""
 ANY_PLACE = dict.fromkeys(PLACES, "")
 _SYSTEM = ("/proc", "/sys", "/dev")
@@ -240,4 +240,4 @@ class Work(BaseModel):
 
 def output_name(role: str, step: str = "") -> str:
     """Return the artifact with a program's output. The names of roles are a study's own, so theirs say what they are."""
-    return f"{'' if role in ADDRESSES else 'role-'}{role}{step}.txt"
+    return f"{'' if role in PAIR else 'role-'}{role}{step}.txt"
